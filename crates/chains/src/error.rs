@@ -1,0 +1,78 @@
+//! How the world upstream fails. Each failure has a stable code and a sentence without any address or credential in it.
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum UpstreamError {
+    #[error("the node did not answer in time")]
+    Timeout,
+    #[error("no node could be reached, or it reported a fault of its own")]
+    Unavailable,
+    #[error("the node refused for its rate limit")]
+    RateLimited,
+    #[error("the node's answer could not be read: {0}")]
+    BadResponse(&'static str),
+    #[error("the node's answers contradict each other: {0}")]
+    Inconsistent(&'static str),
+    #[error("the transaction exists, but its receipt cannot be had")]
+    NotRetrievable,
+}
+
+impl UpstreamError {
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Timeout => "upstream_timeout",
+            Self::Unavailable => "upstream_unavailable",
+            Self::RateLimited => "upstream_rate_limited",
+            Self::BadResponse(_) => "upstream_bad_response",
+            Self::Inconsistent(_) => "upstream_inconsistent",
+            Self::NotRetrievable => "tx_not_retrievable",
+        }
+    }
+
+    /// Whether the same question may be answered at another time or by another node.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::Timeout | Self::Unavailable | Self::RateLimited | Self::BadResponse(_) | Self::Inconsistent(_) => {
+                true
+            }
+            Self::NotRetrievable => false,
+        }
+    }
+}
+
+/// One call's failure: the node's own word on it, or no usable word at all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CallError {
+    /// The node does not offer the method.
+    Unsupported,
+    /// The node answered with an error object. Its text is a stranger's and goes no further.
+    Refused,
+    Upstream(UpstreamError),
+}
+
+impl CallError {
+    /// What a refused call means when there is no way on without it.
+    pub fn fatal(self) -> UpstreamError {
+        match self {
+            Self::Unsupported | Self::Refused => UpstreamError::Unavailable,
+            Self::Upstream(error) => error,
+        }
+    }
+}
+
+/// Why a transaction could not be handed to the engine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FetchError {
+    /// Absent on the pinned chain and on every other.
+    NotFound {
+        pinned: String,
+    },
+    /// On no served chain of the hash's family.
+    NotDetected,
+    NotYetMined {
+        chain: String,
+    },
+    Upstream {
+        chain: String,
+        error: UpstreamError,
+    },
+}

@@ -1,0 +1,14 @@
+//! Upstream: which chain has a hash, what its nodes say of it, and how they fail. Nothing here knows about tax.
+
+pub mod error;
+pub mod evm;
+pub mod registry;
+pub mod resolve;
+pub mod rpc;
+pub mod tape;
+
+pub use error::{FetchError, UpstreamError};
+pub use registry::Registry;
+pub use resolve::{Fetched, Upstreams};
+pub use rpc::Node;
+pub use tape::{Recorder, Tape};

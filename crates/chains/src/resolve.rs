@@ -1,0 +1,139 @@
+//! Which chain has the hash. Absence is only ever said when it was shown: a chain that failed to answer is a failure.
+
+use std::sync::Arc;
+
+use alloy_primitives::B256;
+use engine::evm::json::Transaction;
+use engine::{Chain, EvmFacts, Family, Question, TxHash};
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+
+use crate::error::{FetchError, UpstreamError};
+use crate::evm::{Early, EvmChain, Lookup};
+
+/// The chains that this instance has an upstream for, in order of preference.
+#[derive(Debug, Default)]
+pub struct Upstreams {
+    chains: Vec<Arc<EvmChain>>,
+}
+
+/// A transaction and the chain that has it; it is completed per question.
+#[derive(Debug, Clone)]
+pub struct Fetched {
+    chain: Arc<EvmChain>,
+    facts: Arc<EvmFacts>,
+}
+
+impl Fetched {
+    pub fn chain(&self) -> &Arc<Chain> {
+        self.chain.chain()
+    }
+
+    /// The facts with everything that this question needs of them.
+    pub async fn complete(&self, question: &Question) -> Result<EvmFacts, FetchError> {
+        let completed = self.chain.complete((*self.facts).clone(), question).await;
+        completed.map_err(|error| upstream(&self.chain, error))
+    }
+}
+
+impl Upstreams {
+    pub fn new(chains: Vec<EvmChain>) -> Self {
+        Self { chains: chains.into_iter().map(Arc::new).collect() }
+    }
+
+    pub fn chains(&self) -> impl Iterator<Item = &Arc<Chain>> {
+        self.chains.iter().map(|chain| chain.chain())
+    }
+
+    pub fn serves(&self, slug: &str) -> bool {
+        self.chains().any(|chain| chain.slug == slug)
+    }
+
+    /// Finds the hash on the pinned chain first, else on every served chain of its family, and fetches what a node
+    /// says of it.
+    pub async fn fetch(&self, hash: TxHash, pinned: Option<&str>) -> Result<Fetched, FetchError> {
+        let TxHash::Evm(hash) = hash else {
+            // No Solana chain is served yet, so none has it.
+            return Err(match pinned {
+                Some(pinned) => FetchError::NotFound { pinned: pinned.to_owned() },
+                None => FetchError::NotDetected,
+            });
+        };
+        match pinned.and_then(|slug| self.chains.iter().find(|chain| chain.chain().slug == slug)) {
+            Some(chain) => self.fetch_pinned(chain, hash).await,
+            None => match self.detect(hash, None).await? {
+                Some(fetched) => Ok(fetched),
+                None => Err(pinned.map_or(FetchError::NotDetected, |p| FetchError::NotFound { pinned: p.to_owned() })),
+            },
+        }
+    }
+
+    /// A chain that failed to answer is not corrected: that would rest on an absence not shown.
+    async fn fetch_pinned(&self, chain: &Arc<EvmChain>, hash: B256) -> Result<Fetched, FetchError> {
+        let (lookup, early) = chain.lookup_whole(hash).await.map_err(|error| upstream(chain, error))?;
+        match (lookup, early) {
+            (Lookup::Mined(transaction), Some(early)) => {
+                facts(chain, *transaction, std::future::ready(early), Vec::new()).await
+            }
+            (Lookup::Pending, _) => Err(FetchError::NotYetMined { chain: chain.chain().slug.clone() }),
+            (Lookup::Absent | Lookup::Mined(_), _) => {
+                let pinned = chain.chain().slug.clone();
+                self.detect(hash, Some(&pinned)).await?.ok_or(FetchError::NotFound { pinned })
+            }
+        }
+    }
+
+    /// Asks every chain at once; the first that has the hash wins, and the rest are dropped. A transaction without a
+    /// chain id may stand on several, so then all are awaited and the first in order serves.
+    async fn detect(&self, hash: B256, except: Option<&str>) -> Result<Option<Fetched>, FetchError> {
+        let asked = self.chains.iter().enumerate().filter(|(_, chain)| {
+            chain.chain().family == Family::Evm && except.is_none_or(|slug| chain.chain().slug != slug)
+        });
+        let mut answers: FuturesUnordered<_> =
+            asked.map(|(order, chain)| async move { (order, chain, chain.lookup(hash).await) }).collect();
+        let mut found: Vec<(usize, &Arc<EvmChain>, Transaction)> = Vec::new();
+        let mut pending = None;
+        let mut failure = None;
+        while let Some((order, chain, lookup)) = answers.next().await {
+            match lookup {
+                Ok(Lookup::Mined(transaction)) => {
+                    let is_unique = !transaction.is_replayable();
+                    found.push((order, chain, *transaction));
+                    if is_unique {
+                        break;
+                    }
+                }
+                Ok(Lookup::Pending) => pending = Some(chain.chain().slug.clone()),
+                Ok(Lookup::Absent) => {}
+                Err(error) => failure = failure.or(Some(upstream(chain, error))),
+            }
+        }
+        drop(answers);
+        found.sort_by_key(|(order, ..)| *order);
+        let mut found = found.into_iter();
+        if let Some((_, chain, transaction)) = found.next() {
+            let also_on = found.map(|(_, other, _)| other.chain().slug.clone()).collect();
+            return facts(chain, transaction, chain.early(hash), also_on).await.map(Some);
+        }
+        match (pending, failure) {
+            (Some(chain), _) => Err(FetchError::NotYetMined { chain }),
+            (None, Some(failure)) => Err(failure),
+            (None, None) => Ok(None),
+        }
+    }
+}
+
+async fn facts(
+    chain: &Arc<EvmChain>,
+    transaction: Transaction,
+    early: impl Future<Output = Early>,
+    also_on: Vec<String>,
+) -> Result<Fetched, FetchError> {
+    let mut facts = chain.facts(transaction, early).await.map_err(|error| upstream(chain, error))?;
+    facts.also_on = also_on;
+    Ok(Fetched { chain: Arc::clone(chain), facts: Arc::new(facts) })
+}
+
+fn upstream(chain: &EvmChain, error: UpstreamError) -> FetchError {
+    FetchError::Upstream { chain: chain.chain().slug.clone(), error }
+}

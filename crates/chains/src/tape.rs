@@ -1,0 +1,108 @@
+//! Recording and replaying of exchanges with nodes, one JSON object a line: the demo chains and the tests run on tapes.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Mutex;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::error::{CallError, UpstreamError};
+
+/// One call and what the node said to it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Exchange {
+    pub chain: String,
+    pub method: String,
+    pub params: Value,
+    /// Absent when the node refused the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Box<RawValue>>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsupported: bool,
+}
+
+#[derive(Debug, Default)]
+pub struct Tape {
+    exchanges: BTreeMap<(String, String, String), Exchange>,
+}
+
+impl Tape {
+    /// A line `{"chain": …, "method": …, "params": …, "result": …}` per exchange.
+    pub fn read(text: &str) -> Result<Self, serde_json::Error> {
+        let mut tape = Self::default();
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            let exchange: Exchange = serde_json::from_str(line)?;
+            let key = (exchange.chain.clone(), exchange.method.clone(), exchange.params.to_string());
+            tape.exchanges.insert(key, exchange);
+        }
+        Ok(tape)
+    }
+
+    pub fn exchanges(&self) -> impl Iterator<Item = &Exchange> {
+        self.exchanges.values()
+    }
+
+    /// A transaction that is not on the tape is not on the chain; anything else that is not on it was refused.
+    pub fn answer(&self, chain: &str, method: &str, params: &Value) -> Result<Box<RawValue>, CallError> {
+        let key = (chain.to_owned(), method.to_owned(), params.to_string());
+        match self.exchanges.get(&key) {
+            Some(Exchange { result: Some(result), .. }) => Ok(result.clone()),
+            Some(Exchange { unsupported: true, .. }) => Err(CallError::Unsupported),
+            None if method == "eth_getTransactionByHash" => Ok(RawValue::NULL.to_owned()),
+            Some(_) | None => Err(CallError::Refused),
+        }
+    }
+}
+
+/// Writes every exchange of a running service to a file. A call that was answered before is written once.
+#[derive(Debug)]
+pub struct Recorder {
+    written: Mutex<(File, std::collections::BTreeSet<(String, String, String)>)>,
+}
+
+impl Recorder {
+    pub fn create(path: &Path) -> io::Result<Self> {
+        Ok(Self { written: Mutex::new((File::create(path)?, std::collections::BTreeSet::new())) })
+    }
+
+    pub fn record(&self, chain: &str, method: &str, params: &Value, answer: &Result<Box<RawValue>, CallError>) {
+        let (result, unsupported) = match answer {
+            Ok(result) => (Some(result.clone()), false),
+            Err(CallError::Unsupported) => (None, true),
+            Err(CallError::Refused) => (None, false),
+            // A failure of the world is no property of the chain.
+            Err(CallError::Upstream(_)) => return,
+        };
+        let exchange = Exchange {
+            chain: chain.to_owned(),
+            method: method.to_owned(),
+            params: params.clone(),
+            result,
+            unsupported,
+        };
+        if let Err(error) = self.write(&exchange) {
+            tracing::error!(%error, "an exchange could not be recorded");
+        }
+    }
+
+    fn write(&self, exchange: &Exchange) -> io::Result<()> {
+        let Ok(mut written) = self.written.lock() else { return Ok(()) };
+        let (file, seen) = &mut *written;
+        if seen.insert((exchange.chain.clone(), exchange.method.clone(), exchange.params.to_string())) {
+            let mut line = serde_json::to_vec(exchange)?;
+            line.push(b'\n');
+            file.write_all(&line)?;
+        }
+        Ok(())
+    }
+}
+
+impl From<CallError> for UpstreamError {
+    fn from(error: CallError) -> Self {
+        error.fatal()
+    }
+}

@@ -1,0 +1,266 @@
+//! From opinions to one reading: the claims that explain the movements, one of them principal, and what no claim explains
+//! named. Order-free: the same opinions in any order give the same reading.
+
+use std::sync::Arc;
+
+use alloy_primitives::U256;
+
+use crate::category::{Category, Legs};
+use crate::confidence::{self, Weighing};
+use crate::evm::scene::{Direction, Doubt, Leg, Outcome, Scene};
+use crate::opinion::{LegSet, Opinion, Source, Strength};
+use crate::question::Question;
+use crate::rules::Rules;
+use crate::sources::protocol;
+
+/// What the transaction was, and what stays open.
+#[derive(Debug, Clone)]
+pub struct Reading {
+    pub category: Category,
+    pub confidence: u8,
+    pub needs_review: bool,
+    pub decided_by: Source,
+    pub strength: Strength,
+    pub protocol: Option<Arc<str>>,
+    /// The claims that stand, in chain order. The principal is among them when there is one.
+    pub claims: Vec<Opinion>,
+    /// Legs that no claim explains.
+    pub residual: LegSet,
+    pub doubts: Vec<Doubt>,
+    /// Every opinion that was heard, with whether it agrees with the reading.
+    pub heard: Vec<(Opinion, bool)>,
+}
+
+/// Precedence of categories when several hold a leg: the first is the principal. Income is principal only when alone.
+const PRECEDENCE: &[&[Category]] = &[
+    &[Category::FailedTransaction, Category::Spam],
+    &[Category::Liquidation],
+    &[Category::NftPurchase, Category::NftSale, Category::NftLoan],
+    &[Category::BridgeSwap, Category::BridgeOut, Category::BridgeIn],
+    &[Category::OrderPlace, Category::OrderCancel, Category::Refund],
+    &[Category::FlashLoan],
+    &[Category::PerpOpen, Category::PerpClose, Category::Option, Category::Bet, Category::Raffle, Category::Funding],
+    &[Category::LiquidityAdd, Category::LiquidityRemove],
+    &[Category::TokenMigration, Category::TokenSale],
+    &[Category::Borrow, Category::Repay],
+    &[Category::CollateralSupply, Category::CollateralWithdraw],
+    &[Category::LiquidStakingMint, Category::LiquidStakingRedeem],
+    &[Category::VoteLock],
+    &[Category::VaultDeposit, Category::VaultWithdraw],
+    &[Category::StakingDeposit, Category::StakingWithdraw],
+    &[Category::Swap],
+    &[Category::Wrap, Category::Unwrap],
+    &[Category::Payment, Category::Donation, Category::Gift, Category::VestingClaim],
+    &[Category::NftMint],
+    &[
+        Category::Airdrop,
+        Category::HardFork,
+        Category::Reward,
+        Category::Interest,
+        Category::StakingRebase,
+        Category::MiningReward,
+        Category::MevReward,
+        Category::IncomeReceipt,
+    ],
+    &[Category::FeePayment, Category::TokenBurn, Category::Loss],
+    &[Category::SelfTransfer, Category::CexDeposit, Category::CexWithdrawal],
+    &[Category::Transfer, Category::NftTransfer],
+    &[Category::Governance, Category::Delegation],
+    &[Category::AccountOpen, Category::AccountClose],
+    &[Category::Revoke],
+    &[Category::Approval],
+    &[Category::NftListing, Category::ContractDeploy],
+    &[Category::ContractCall],
+    &[Category::Unclassified],
+];
+
+fn rank(category: Category) -> usize {
+    PRECEDENCE.iter().position(|group| group.contains(&category)).unwrap_or(PRECEDENCE.len())
+}
+
+pub fn adjudicate(scene: &Scene<'_>, opinions: Vec<Opinion>) -> Reading {
+    if scene.outcome == Outcome::Failed {
+        return failed(scene);
+    }
+    let claims = standing_claims(scene, &opinions);
+    let principal = principal(&claims).cloned();
+    let residual = residual(scene, &claims);
+    let doubts = scene.doubts.clone();
+    let Some(principal) = principal else { return open(scene, opinions) };
+    let heard: Vec<(Opinion, bool)> = opinions
+        .into_iter()
+        .map(|opinion| {
+            let agrees = claims.iter().any(|claim| claim.category == opinion.category);
+            (opinion, agrees)
+        })
+        .collect();
+    let confidence = confidence::weigh(&Weighing {
+        principal: &principal,
+        heard: &heard,
+        has_residual: !residual.is_empty(),
+        has_doubt: !doubts.is_empty(),
+    });
+    let treatment_open = principal.category.row().treatment.taxable().is_none();
+    Reading {
+        category: principal.category,
+        confidence,
+        needs_review: treatment_open || confidence < confidence::REVIEW_BELOW,
+        decided_by: principal.source,
+        strength: principal.strength,
+        protocol: principal.protocol.clone(),
+        claims,
+        residual,
+        doubts,
+        heard,
+    }
+}
+
+fn failed(scene: &Scene<'_>) -> Reading {
+    Reading {
+        category: Category::FailedTransaction,
+        confidence: confidence::CERTAIN,
+        needs_review: false,
+        decided_by: Source::None,
+        strength: Strength::Verified,
+        protocol: None,
+        claims: Vec::new(),
+        residual: LegSet::EMPTY,
+        doubts: scene.doubts.clone(),
+        heard: Vec::new(),
+    }
+}
+
+/// Nobody decides: the shape is at most a pointer for the reviewer.
+fn open(scene: &Scene<'_>, opinions: Vec<Opinion>) -> Reading {
+    Reading {
+        category: Category::Unclassified,
+        confidence: confidence::OPEN,
+        needs_review: true,
+        decided_by: Source::None,
+        strength: Strength::Suggested,
+        protocol: None,
+        claims: Vec::new(),
+        residual: LegSet::all(scene.legs.len()),
+        doubts: scene.doubts.clone(),
+        heard: opinions.into_iter().map(|opinion| (opinion, false)).collect(),
+    }
+}
+
+/// The claims that survive each other.
+fn standing_claims(scene: &Scene<'_>, opinions: &[Opinion]) -> Vec<Opinion> {
+    let mut claims: Vec<&Opinion> = opinions.iter().filter(|opinion| is_claim(scene, opinion)).collect();
+    claims.sort_by(|a, b| order(a).cmp(&order(b)));
+    let all = LegSet::all(scene.legs.len());
+    let kept: Vec<&Opinion> = claims
+        .iter()
+        .filter(|claim| !claims.iter().any(|other| outdoes(other, claim) || repeats(claim, other)))
+        .filter(|claim| !is_covered(claim, &claims))
+        .copied()
+        .collect();
+    let whole = kept.iter().filter(|claim| claim.explains == all && !all.is_empty()).map(|claim| claim.strength).max();
+    kept.into_iter()
+        .filter(|claim| claim.explains == all || whole.is_none_or(|whole| claim.strength > whole))
+        .cloned()
+        .collect()
+}
+
+/// A total order over opinions, so that their order of arrival cannot matter.
+fn order(o: &Opinion) -> (Option<crate::asset::Seen>, Source, &str, Category, LegSet, Strength) {
+    (o.at, o.source, &o.rule, o.category, o.explains, o.strength)
+}
+
+/// A shape never decides, and a category is asserted only with the legs it needs.
+fn is_claim(scene: &Scene<'_>, opinion: &Opinion) -> bool {
+    let has = |direction| opinion.explains_direction(&scene.legs, direction);
+    let has_legs = match opinion.category.row().legs {
+        Legs::Both => has(Direction::Out) && has(Direction::In),
+        Legs::Out => has(Direction::Out),
+        Legs::In => has(Direction::In),
+        Legs::Some => !opinion.explains.is_empty(),
+        Legs::Any => scene.legs.is_empty() || !opinion.explains.is_empty(),
+    };
+    // Permissions and bare calls are believed only when nobody's assets moved.
+    let is_quiet = !matches!(opinion.category, Category::Approval | Category::Revoke | Category::ContractCall)
+        || scene.movements.is_empty();
+    opinion.strength > Strength::Suggested && has_legs && is_quiet
+}
+
+/// Of two claims on one log, the one that explains strictly more stands.
+fn outdoes(other: &Opinion, claim: &Opinion) -> bool {
+    let same_log = other.at.is_some() && other.at == claim.at;
+    let more = claim.explains.is_subset(other.explains) && other.explains != claim.explains;
+    same_log && more && other.strength >= claim.strength
+}
+
+/// Two rules that say the same of the same log: the stronger one speaks, then the one whose name comes first.
+fn repeats(claim: &Opinion, other: &Opinion) -> bool {
+    let same = (claim.at, claim.source, claim.category, claim.explains)
+        == (other.at, other.source, other.category, other.explains);
+    let key = |o: &Opinion| (std::cmp::Reverse(o.strength), o.rule.clone());
+    same && key(other) < key(claim)
+}
+
+/// A claim wholly covered by stronger ones of other categories adds nothing.
+fn is_covered(claim: &Opinion, claims: &[&Opinion]) -> bool {
+    let stronger = claims
+        .iter()
+        .filter(|other| other.strength > claim.strength && other.category != claim.category)
+        .fold(LegSet::EMPTY, |covered, other| covered.union(other.explains));
+    !claim.explains.is_empty() && claim.explains.is_subset(stronger)
+}
+
+fn principal(claims: &[Opinion]) -> Option<&Opinion> {
+    claims.iter().min_by(|a, b| {
+        let key = |claim: &Opinion| (rank(claim.category), std::cmp::Reverse(claim.strength), claim.source);
+        key(a).cmp(&key(b)).then_with(|| order(a).cmp(&order(b)))
+    })
+}
+
+/// Legs of which no claim speaks, or of which the claims speak for less than moved.
+fn residual(scene: &Scene<'_>, claims: &[Opinion]) -> LegSet {
+    let mut open = LegSet::EMPTY;
+    for (at, leg) in scene.legs.iter().enumerate() {
+        if !is_explained(at, leg, claims) {
+            open.insert(at);
+        }
+    }
+    open
+}
+
+fn is_explained(at: usize, leg: &Leg, claims: &[Opinion]) -> bool {
+    let mut spoken_for = U256::ZERO;
+    for claim in claims.iter().filter(|claim| claim.explains.contains(at)) {
+        match claim.amount_of(at) {
+            None => return true,
+            Some(amount) => spoken_for = spoken_for.saturating_add(amount),
+        }
+    }
+    spoken_for.saturating_add(dust(leg.amount)) >= leg.amount
+}
+
+/// Rounding of shares and rebasing balances leaves a remainder that is nobody's: a ten-thousandth of the leg.
+fn dust(amount: U256) -> U256 {
+    if amount.is_zero() { U256::ZERO } else { amount / U256::from(10_000_u32) }
+}
+
+/// Last, what only the caller and the packs can add: moves among one's own wallets, and a name for the protocol.
+pub fn settle(scene: &Scene<'_>, reading: Reading, question: &Question, rules: &Rules) -> Reading {
+    let is_transfer = matches!(reading.category, Category::Transfer | Category::NftTransfer);
+    let all_own = !scene.legs.is_empty() && scene.legs.iter().all(|leg| question.own_wallets.contains(&leg.other));
+    let category = if is_transfer && all_own { Category::SelfTransfer } else { reading.category };
+    let touched = || protocol::touched(scene, rules).and_then(|pack| rules.protocol(pack));
+    Reading { category, protocol: reading.protocol.clone().or_else(touched), ..reading }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_category_has_one_place_in_the_precedence() {
+        for row in crate::category::TABLE {
+            let places = PRECEDENCE.iter().flat_map(|group| *group).filter(|c| **c == row.category).count();
+            assert_eq!(places, 1, "{}", row.name);
+        }
+    }
+}

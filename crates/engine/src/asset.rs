@@ -1,0 +1,138 @@
+//! Who holds, what is held, and how it moved: the ledger's own words, before any reading of them.
+
+use std::fmt;
+
+use alloy_primitives::{Address, U256};
+use serde::{Deserialize, Serialize, Serializer};
+
+/// An address of either family. EVM addresses are written in lower-case hex, Solana's in base58.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Account {
+    Evm(Address),
+    Solana([u8; 32]),
+}
+
+/// 32 bytes never need more base58 characters than this.
+const SOLANA_ADDRESS_CHARS_MAX: usize = 44;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("an address is `0x` and 40 hexadecimal digits (EVM), or base58 of 32 bytes (Solana)")]
+pub struct InvalidAddress;
+
+impl Account {
+    pub fn parse(text: &str) -> Result<Self, InvalidAddress> {
+        if let Some(digits) = text.strip_prefix("0x") {
+            let well_formed = digits.len() == 40 && digits.bytes().all(|b| b.is_ascii_hexdigit());
+            return match text.parse() {
+                Ok(address) if well_formed => Ok(Self::Evm(address)),
+                _ => Err(InvalidAddress),
+            };
+        }
+        if text.len() > SOLANA_ADDRESS_CHARS_MAX {
+            return Err(InvalidAddress);
+        }
+        let bytes = bs58::decode(text).into_vec().map_err(|_| InvalidAddress)?;
+        bytes.try_into().map(Self::Solana).map_err(|_| InvalidAddress)
+    }
+
+    pub fn evm(&self) -> Option<Address> {
+        match self {
+            Self::Evm(address) => Some(*address),
+            Self::Solana(_) => None,
+        }
+    }
+
+    /// The address that mints and burns pass through.
+    pub fn is_zero(&self) -> bool {
+        matches!(self, Self::Evm(address) if address.is_zero())
+    }
+}
+
+impl From<Address> for Account {
+    fn from(address: Address) -> Self {
+        Self::Evm(address)
+    }
+}
+
+impl fmt::Display for Account {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Evm(address) => write!(f, "{:#x}", address.0),
+            Self::Solana(bytes) => f.write_str(&bs58::encode(bytes).into_string()),
+        }
+    }
+}
+
+impl fmt::Debug for Account {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for Account {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NftKind {
+    Erc721,
+    Erc1155,
+    Cryptopunk,
+    SplNft,
+    CompressedNft,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Asset {
+    Native,
+    Token(Account),
+    Nft { contract: Account, id: U256, kind: NftKind },
+}
+
+impl Asset {
+    /// The contract or mint behind the asset; the native coin has none.
+    pub fn contract(&self) -> Option<Account> {
+        match self {
+            Self::Native => None,
+            Self::Token(contract) | Self::Nft { contract, .. } => Some(*contract),
+        }
+    }
+
+    pub fn is_nft(&self) -> bool {
+        matches!(self, Self::Nft { .. })
+    }
+}
+
+/// Where on chain a thing was seen. `Log` carries the position inside the receipt; the number that
+/// explorers show is looked up when it is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Seen {
+    /// The transaction's own value field.
+    Value,
+    Log(usize),
+    Trace(usize),
+    /// Known only as a difference of balances.
+    Balance,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Movement {
+    pub asset: Asset,
+    pub from: Account,
+    pub to: Account,
+    pub amount: U256,
+    pub seen: Seen,
+}
+
+impl Movement {
+    pub fn is_mint(&self) -> bool {
+        self.from.is_zero()
+    }
+
+    pub fn is_burn(&self) -> bool {
+        self.to.is_zero()
+    }
+}

@@ -1,0 +1,117 @@
+//! Confidence comes from agreement, on this one page.
+//!
+//! It starts at what the deciding claim is worth: a verified contract 88, a well-known shape of event 72, a well-known call
+//! 64. Every other source that agrees adds 8; a call that asked for something else takes 12 away. A leg that no claim
+//! explains, or a doubt about the scene itself, caps it below the review line. So 95 and more means a verified
+//! rule and another source of the same mind, and an agreeing opinion never lowers it.
+
+use crate::opinion::{Opinion, Source, Strength};
+
+/// Below this the result is flagged for review.
+pub const REVIEW_BELOW: u8 = 60;
+/// What only the chain itself decides, such as a failure.
+pub const CERTAIN: u8 = 99;
+/// Nobody decided.
+pub const OPEN: u8 = 20;
+
+const VERIFIED: u8 = 88;
+const STANDARD: u8 = 72;
+const ASKED: u8 = 64;
+const SUGGESTED: u8 = 45;
+const AGREES: u8 = 8;
+const DISSENTS: u8 = 12;
+const WITH_RESIDUAL_MAX: u8 = 45;
+const WITH_DOUBT_MAX: u8 = 50;
+const MAX: u8 = 99;
+
+#[derive(Debug)]
+pub struct Weighing<'a> {
+    pub principal: &'a Opinion,
+    /// Every opinion, and whether it agrees with the reading.
+    pub heard: &'a [(Opinion, bool)],
+    pub has_residual: bool,
+    pub has_doubt: bool,
+}
+
+pub fn weigh(weighing: &Weighing<'_>) -> u8 {
+    let principal = weighing.principal;
+    let base = match (principal.strength, principal.source) {
+        (Strength::Verified, _) => VERIFIED,
+        (Strength::Standard, Source::Protocol | Source::Labels | Source::None) => STANDARD,
+        (Strength::Standard, Source::Call | Source::Shape) => ASKED,
+        (Strength::Suggested, _) => SUGGESTED,
+    };
+    let others =
+        [Source::Protocol, Source::Call, Source::Shape, Source::Labels].into_iter().filter(|s| *s != principal.source);
+    let mut confidence = base;
+    for source in others {
+        let mut said = weighing.heard.iter().filter(|(opinion, _)| opinion.source == source).peekable();
+        let spoke = said.peek().is_some();
+        if said.any(|(opinion, _)| opinion.category == principal.category) {
+            confidence = confidence.saturating_add(AGREES);
+        } else if spoke && source == Source::Call {
+            confidence = confidence.saturating_sub(DISSENTS);
+        }
+    }
+    if weighing.has_residual {
+        confidence = confidence.min(WITH_RESIDUAL_MAX);
+    }
+    if weighing.has_doubt {
+        confidence = confidence.min(WITH_DOUBT_MAX);
+    }
+    confidence.min(MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::category::Category;
+    use crate::opinion::{LegSet, Role};
+    use proptest::prelude::*;
+
+    fn opinion(source: Source, strength: Strength, category: Category) -> Opinion {
+        Opinion {
+            source,
+            rule: "test".into(),
+            protocol: None,
+            category,
+            strength,
+            role: Role::Principal,
+            at: None,
+            explains: LegSet::EMPTY,
+            amounts: Vec::new(),
+        }
+    }
+
+    fn sources() -> impl Strategy<Value = Source> {
+        prop_oneof![Just(Source::Protocol), Just(Source::Call), Just(Source::Shape), Just(Source::Labels)]
+    }
+
+    fn strengths() -> impl Strategy<Value = Strength> {
+        prop_oneof![Just(Strength::Suggested), Just(Strength::Standard), Just(Strength::Verified)]
+    }
+
+    fn categories() -> impl Strategy<Value = Category> {
+        prop_oneof![Just(Category::Swap), Just(Category::Transfer), Just(Category::Borrow)]
+    }
+
+    proptest! {
+        #[test]
+        fn an_agreeing_opinion_never_lowers_confidence(
+            principal in (sources(), strengths(), categories()),
+            said in prop::collection::vec((sources(), strengths(), categories()), 0..6),
+            more in (sources(), strengths()),
+            has_residual: bool,
+            has_doubt: bool,
+        ) {
+            let principal = opinion(principal.0, principal.1, principal.2);
+            let mut heard: Vec<(Opinion, bool)> =
+                said.into_iter().map(|(source, strength, category)| (opinion(source, strength, category), false)).collect();
+            let before = weigh(&Weighing { principal: &principal, heard: &heard, has_residual, has_doubt });
+            heard.push((opinion(more.0, more.1, principal.category), true));
+            let after = weigh(&Weighing { principal: &principal, heard: &heard, has_residual, has_doubt });
+            prop_assert!(after >= before);
+            prop_assert!(!(has_residual || has_doubt) || after < REVIEW_BELOW);
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Plain words for the answer. Token text comes from strangers and is passed on as it is: whoever renders it escapes it.
+
+use crate::category::{Category, Treatment};
+use crate::classification::{AssetLeg, Assets};
+use crate::evm::scene::Doubt;
+
+/// Legs listed by name in one sentence; the rest are counted.
+const LISTED_MAX: usize = 4;
+
+pub fn description(category: Category, assets: &Assets, protocol: Option<&str>, treatment: Treatment) -> String {
+    let what = action(category, assets);
+    let place = protocol.map(|name| format!(" on {name}")).unwrap_or_default();
+    format!("{what}{place}. {}", consequence(category, treatment))
+}
+
+fn action(category: Category, assets: &Assets) -> String {
+    let sent = list(&assets.sent);
+    let received = list(&assets.received);
+    let about = category.row().about.trim_end_matches('.');
+    match (category, sent.as_deref(), received.as_deref()) {
+        (Category::Swap, Some(sent), Some(got)) => format!("Swapped {sent} for {got}"),
+        (Category::Wrap, Some(sent), Some(got)) => format!("Wrapped {sent} into {got}"),
+        (Category::Unwrap, Some(sent), Some(got)) => format!("Unwrapped {sent} into {got}"),
+        (Category::NftPurchase, Some(sent), Some(got)) => format!("Bought {got} for {sent}"),
+        (Category::NftSale, Some(sent), Some(got)) => format!("Sold {sent} for {got}"),
+        (Category::Transfer | Category::NftTransfer | Category::SelfTransfer, Some(sent), None) => {
+            format!("Sent {sent}")
+        }
+        (Category::Transfer | Category::NftTransfer | Category::SelfTransfer, None, Some(got)) => {
+            format!("Received {got}")
+        }
+        (Category::Unclassified, None, None) => {
+            "Nothing moved for this wallet, and what the call did is not known".to_owned()
+        }
+        (Category::Unclassified, Some(sent), None) => format!("{sent} left the wallet; what for is not clear"),
+        (Category::Unclassified, None, Some(got)) => format!("{got} arrived; what for is not clear"),
+        (Category::Unclassified, Some(sent), Some(got)) => {
+            format!("{sent} left and {got} arrived; what for is not clear")
+        }
+        (_, Some(sent), Some(got)) => format!("{about}: {sent} out, {got} in"),
+        (_, Some(sent), None) => format!("{about}: {sent} out"),
+        (_, None, Some(got)) => format!("{about}: {got} in"),
+        (_, None, None) => about.to_owned(),
+    }
+}
+
+fn consequence(category: Category, treatment: Treatment) -> String {
+    let basis = category.row().basis;
+    let said = match treatment {
+        Treatment::Disposal => "A taxable disposal",
+        Treatment::Income => "Taxable income",
+        Treatment::NonTaxable => "Not a taxable event",
+        Treatment::Expense => "An expense, paid by disposing of crypto",
+        Treatment::NeedsReview => return "A person decides the treatment.".to_owned(),
+    };
+    if treatment == category.row().treatment { format!("{said} ({basis}).") } else { format!("{said}.") }
+}
+
+/// `1.5 WETH, 2 UNI and 3 more`; `None` when there is nothing to list.
+pub fn list(legs: &[AssetLeg]) -> Option<String> {
+    let named: Vec<String> = legs.iter().take(LISTED_MAX).map(leg).collect();
+    let more = legs.len().saturating_sub(LISTED_MAX);
+    match (named.as_slice(), more) {
+        ([], _) => None,
+        (_, 0) => Some(join(&named)),
+        (_, more) => Some(format!("{} and {more} more", named.join(", "))),
+    }
+}
+
+fn join(parts: &[String]) -> String {
+    match parts.split_last() {
+        None => String::new(),
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
+    }
+}
+
+fn leg(leg: &AssetLeg) -> String {
+    let symbol = leg.display_symbol.as_ref().unwrap_or(&leg.symbol);
+    match &leg.token_id {
+        Some(id) if leg.amount == "1" => format!("{symbol} #{id}"),
+        Some(id) => format!("{} × {symbol} #{id}", leg.amount),
+        None => format!("{} {symbol}", leg.amount),
+    }
+}
+
+pub fn doubt(doubt: &Doubt) -> String {
+    match doubt {
+        Doubt::InternalValueUnknown => "No node could show native coin passed on inside the transaction, so proceeds in the native coin may be missing.".to_owned(),
+        Doubt::BalanceDelta => "A native amount was inferred by the method balance_delta (balance after the block less balance before it), which also holds whatever else that block did to the account.".to_owned(),
+        Doubt::SeveralChains(others) => format!("The transaction carries no chain id and also stands on: {}.", others.join(", ")),
+        Doubt::TooManyLogs(count) => format!("The transaction has {count} logs, more than are read."),
+        Doubt::TooManyLegs(count) => format!("{count} assets moved for the wallet, more than are explained one by one."),
+        Doubt::OutcomeUnknown => "The receipt is older than status codes and all gas was spent: the transaction may have failed.".to_owned(),
+        Doubt::AmountOverflow => "The logs claim amounts that add up to more than any ledger can hold, so no leg is stated.".to_owned(),
+    }
+}

@@ -1,0 +1,102 @@
+//! The fields of a node's answers that the engine reads, lenient where chains differ: everything else is skipped.
+
+use alloy_primitives::{Address, B256, Bytes, U64, U256};
+use serde::Deserialize;
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Transaction {
+    pub hash: B256,
+    pub from: Address,
+    pub to: Option<Address>,
+    #[serde(default)]
+    pub value: U256,
+    #[serde(default, alias = "data")]
+    pub input: Bytes,
+    #[serde(rename = "type")]
+    pub kind: Option<U64>,
+    pub chain_id: Option<U64>,
+    pub v: Option<U256>,
+    pub block_number: Option<U64>,
+    pub block_hash: Option<B256>,
+    pub gas: Option<U256>,
+    pub gas_price: Option<U256>,
+    /// OP stack deposits: native coin minted to the sender.
+    pub mint: Option<U256>,
+}
+
+impl Transaction {
+    pub fn kind(&self) -> u64 {
+        self.kind.map_or(0, |kind| kind.to::<u64>())
+    }
+
+    /// A legacy transaction signed without a chain id can stand on several chains.
+    pub fn is_replayable(&self) -> bool {
+        let legacy_signature = self.v.is_some_and(|v| v == U256::from(27) || v == U256::from(28));
+        self.kind() == 0 && self.chain_id.is_none() && legacy_signature
+    }
+
+    pub fn selector(&self) -> Option<[u8; 4]> {
+        self.input.first_chunk().copied()
+    }
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Receipt {
+    pub transaction_hash: B256,
+    pub block_hash: Option<B256>,
+    pub block_number: Option<U64>,
+    pub contract_address: Option<Address>,
+    #[serde(default)]
+    pub gas_used: U256,
+    pub effective_gas_price: Option<U256>,
+    /// Absent before Byzantium.
+    pub status: Option<U64>,
+    #[serde(default)]
+    pub logs: Vec<Log>,
+    pub l1_fee: Option<U256>,
+    pub operator_fee_scalar: Option<U256>,
+    pub operator_fee_constant: Option<U256>,
+    pub blob_gas_used: Option<U256>,
+    pub blob_gas_price: Option<U256>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Log {
+    pub address: Address,
+    pub topics: Vec<B256>,
+    pub data: Bytes,
+    pub log_index: Option<U64>,
+}
+
+impl Log {
+    pub fn topic0(&self) -> Option<B256> {
+        self.topics.first().copied()
+    }
+
+    /// The address in an indexed parameter, counted from 1; `None` when the word is no address.
+    pub fn topic_address(&self, index: usize) -> Option<Address> {
+        self.topics.get(index).and_then(|word| word_address(&word.0))
+    }
+
+    pub fn data_word(&self, index: usize) -> Option<&[u8; 32]> {
+        let start = index.checked_mul(32)?;
+        self.data.get(start..)?.first_chunk()
+    }
+
+    pub fn data_u256(&self, index: usize) -> Option<U256> {
+        self.data_word(index).map(|word| U256::from_be_bytes(*word))
+    }
+
+    pub fn data_address(&self, index: usize) -> Option<Address> {
+        self.data_word(index).and_then(word_address)
+    }
+}
+
+/// A 32-byte word that holds an address has twelve zero bytes in front.
+pub fn word_address(word: &[u8; 32]) -> Option<Address> {
+    let (padding, address) = word.split_at(12);
+    padding.iter().all(|byte| *byte == 0).then(|| Address::from_slice(address))
+}

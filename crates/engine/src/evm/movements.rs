@@ -1,0 +1,219 @@
+//! Every movement that the ledger shows: native value, internal value, tokens and NFTs. They are the ground truth;
+//! amounts in calldata are never trusted.
+
+use std::collections::BTreeMap;
+
+use alloy_primitives::{Address, B256, U256, address, b256};
+
+use super::json::{Log, word_address};
+use super::{EvmFacts, InternalValue};
+use crate::asset::{Asset, Movement, NftKind, Seen};
+use crate::chain::Chain;
+
+pub const TRANSFER: B256 = b256!("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef");
+const TRANSFER_SINGLE: B256 = b256!("c3d58168c5ae7397731d063d5bbf3d657854427343f4c083240f7aacaa2d0f62");
+const TRANSFER_BATCH: B256 = b256!("4a39dc06d4c0dbc64b70af90fd698a233a518aa5d07e595d983b8c0526c8f7fb");
+pub const DEPOSIT: B256 = b256!("e1fffcc4923d04b559f4d29a8bfc6cda04eb5b0d3c460751c2402c5c5cc9109c");
+pub const WITHDRAWAL: B256 = b256!("7fcf532c15f0a6db0bd6d0e038bea71d30d808c7d98cb3bf7268a95bf5081b65");
+/// Polygon's own log of a native move: `LogTransfer(token, from, to, amount, …)`.
+const LOG_TRANSFER: B256 = b256!("e6497e3ee548a3372136af2fcb0696db31fc6cf20260707645068bd3fe97f3c4");
+const PUNK_TRANSFER: B256 = b256!("05af636b70da6819000c49f85b21fa82081c632069bb626f30932034099107d8");
+const PUNK_BOUGHT: B256 = b256!("58e5d5a525e3b40bc15abaa38b5882678db1ee68befd2f60bafe3a7fd06db9e3");
+/// The contract at the root of its kind, older than ERC-721. Checked against the project's site and explorer labels.
+const CRYPTOPUNKS: Address = address!("b47e3cd837dDF8e4c57F05d70Ab865de6e193BBB");
+
+/// Ids in one ERC-1155 batch; a log that claims more is not read.
+const BATCH_IDS_MAX: usize = 10_000;
+
+/// Transaction types whose value was minted by the chain itself out of a deposit on its parent.
+const ARBITRUM_DEPOSIT: u64 = 0x64;
+
+pub fn movements(facts: &EvmFacts) -> Vec<Movement> {
+    let mut found = native(facts);
+    let mut native_unmatched: Vec<Movement> = found.clone();
+    let logs = &facts.receipt.logs;
+    for (position, log) in logs.iter().enumerate() {
+        let Some(topic0) = log.topic0() else { continue };
+        if facts.chain.native_log == Some(log.address) {
+            found.extend(native_logged(log, position, &facts.chain, &mut native_unmatched));
+            continue;
+        }
+        match topic0 {
+            TRANSFER if log.address == CRYPTOPUNKS => found.extend(punk(log, position, logs)),
+            TRANSFER => found.extend(transfer(log, position, facts)),
+            TRANSFER_SINGLE => found.extend(erc1155_single(log, position)),
+            TRANSFER_BATCH => erc1155_batch(log, position, &mut found),
+            _ => {}
+        }
+    }
+    let wrapped = wrapping(facts, &found);
+    found.extend(wrapped);
+    found
+}
+
+fn movement(asset: Asset, from: Address, to: Address, amount: U256, seen: Seen) -> Movement {
+    Movement { asset, from: from.into(), to: to.into(), amount, seen }
+}
+
+/// The transaction's own value, what the chain minted for a deposit, and what contracts passed on.
+fn native(facts: &EvmFacts) -> Vec<Movement> {
+    let tx = &facts.transaction;
+    let mut found = Vec::new();
+    if let Some(mint) = tx.mint.filter(|mint| !mint.is_zero()) {
+        found.push(movement(Asset::Native, Address::ZERO, tx.from, mint, Seen::Value));
+    }
+    if let Some(to) = tx.to.or(facts.receipt.contract_address)
+        && !tx.value.is_zero()
+    {
+        let from = if tx.kind() == ARBITRUM_DEPOSIT { Address::ZERO } else { tx.from };
+        found.push(movement(Asset::Native, from, to, tx.value, Seen::Value));
+    }
+    if let InternalValue::Traced { transfers, .. } = &facts.internal {
+        found.extend(transfers.iter().enumerate().map(|(at, internal)| {
+            movement(Asset::Native, internal.from, internal.to, internal.value, Seen::Trace(at))
+        }));
+    }
+    found
+}
+
+/// A native move that also stands in a log counts once; one that stands only in a log counts too.
+fn native_logged(log: &Log, position: usize, chain: &Chain, unmatched: &mut Vec<Movement>) -> Option<Movement> {
+    let (from, to) = match (log.topic0()?, log.topics.len()) {
+        (TRANSFER, 3) => (log.topic_address(1)?, log.topic_address(2)?),
+        (LOG_TRANSFER, 4) => (log.topic_address(2)?, log.topic_address(3)?),
+        _ => return None,
+    };
+    let amount = log.data_u256(0).filter(|amount| !amount.is_zero())?;
+    if chain.fee_collector.is_some_and(|collector| collector == from || collector == to) {
+        return None;
+    }
+    let logged = movement(Asset::Native, from, to, amount, Seen::Log(position));
+    let same = |other: &Movement| (other.from, other.to, other.amount) == (logged.from, logged.to, logged.amount);
+    if let Some(at) = unmatched.iter().position(same) {
+        unmatched.swap_remove(at);
+        return None;
+    }
+    Some(logged)
+}
+
+/// ERC-20 and ERC-721 share the signature; the layout tells them apart. Older contracts index nothing.
+fn transfer(log: &Log, position: usize, facts: &EvmFacts) -> Option<Movement> {
+    let seen = Seen::Log(position);
+    match (log.topics.len(), log.data.len()) {
+        (4, 0) => {
+            let id = U256::from_be_bytes(log.topics.get(3)?.0);
+            let asset = nft(log.address, id, NftKind::Erc721);
+            Some(movement(asset, log.topic_address(1)?, log.topic_address(2)?, U256::ONE, seen))
+        }
+        (3, 32..) => {
+            unindexed(log.address, log.topic_address(1)?, log.topic_address(2)?, log.data_u256(0)?, seen, facts)
+        }
+        (1, 96) => unindexed(log.address, log.data_address(0)?, log.data_address(1)?, log.data_u256(2)?, seen, facts),
+        _ => None,
+    }
+}
+
+/// The last word is an amount or a token id: the contract's own word on its kind decides.
+fn unindexed(token: Address, from: Address, to: Address, word: U256, seen: Seen, facts: &EvmFacts) -> Option<Movement> {
+    let is_nft = facts.tokens.get(&token).is_some_and(|known| known.is_erc721 && known.decimals.is_none());
+    if is_nft {
+        return Some(movement(nft(token, word, NftKind::Erc721), from, to, U256::ONE, seen));
+    }
+    (!word.is_zero()).then(|| movement(Asset::Token(token.into()), from, to, word, seen))
+}
+
+fn nft(contract: Address, id: U256, kind: NftKind) -> Asset {
+    Asset::Nft { contract: contract.into(), id, kind }
+}
+
+/// CryptoPunks logs who moved in one log and which punk in a later one, and its sale log can name the wrong buyer.
+fn punk(log: &Log, position: usize, logs: &[Log]) -> Option<Movement> {
+    let index =
+        logs.get(position..)?.iter().filter(|later| later.address == CRYPTOPUNKS).find_map(|later| {
+            match later.topic0()? {
+                PUNK_TRANSFER => later.data_u256(0),
+                PUNK_BOUGHT => later.topics.get(1).map(|word| U256::from_be_bytes(word.0)),
+                _ => None,
+            }
+        })?;
+    let asset = nft(CRYPTOPUNKS, index, NftKind::Cryptopunk);
+    Some(movement(asset, log.topic_address(1)?, log.topic_address(2)?, U256::ONE, Seen::Log(position)))
+}
+
+fn erc1155_single(log: &Log, position: usize) -> Option<Movement> {
+    let (from, to) = erc1155_parties(log)?;
+    let amount = log.data_u256(1).filter(|amount| !amount.is_zero())?;
+    Some(movement(nft(log.address, log.data_u256(0)?, NftKind::Erc1155), from, to, amount, Seen::Log(position)))
+}
+
+fn erc1155_batch(log: &Log, position: usize, found: &mut Vec<Movement>) {
+    let (Some((from, to)), Some(ids), Some(amounts)) = (erc1155_parties(log), word_array(log, 0), word_array(log, 1))
+    else {
+        return;
+    };
+    if ids.len() != amounts.len() {
+        return;
+    }
+    for (id, amount) in ids.into_iter().zip(amounts).filter(|(_, amount)| !amount.is_zero()) {
+        found.push(movement(nft(log.address, id, NftKind::Erc1155), from, to, amount, Seen::Log(position)));
+    }
+}
+
+fn erc1155_parties(log: &Log) -> Option<(Address, Address)> {
+    (log.topics.len() == 4).then_some((log.topic_address(2)?, log.topic_address(3)?))
+}
+
+/// A dynamic `uint256[]` whose offset stands in head word `head`.
+fn word_array(log: &Log, head: usize) -> Option<Vec<U256>> {
+    let offset = usize::try_from(log.data_u256(head)?).ok().filter(|offset| offset % 32 == 0)? / 32;
+    let length = usize::try_from(log.data_u256(offset)?).ok().filter(|length| *length <= BATCH_IDS_MAX)?;
+    (1..=length).map(|at| log.data_u256(offset.checked_add(at)?)).collect()
+}
+
+/// Wrapping mints and unwrapping burns, which WETH9 logs as `Deposit` and `Withdrawal` and some chains' wrappers log as a
+/// Transfer too: a mint is added only where no matching Transfer stands. Only listed wrappers count: staking contracts log
+/// the same `Deposit` and mint nothing.
+fn wrapping(facts: &EvmFacts, found: &[Movement]) -> Vec<Movement> {
+    let candidates: Vec<(usize, &Log)> = facts
+        .receipt
+        .logs
+        .iter()
+        .enumerate()
+        .filter(|(_, log)| matches!(log.topic0(), Some(DEPOSIT | WITHDRAWAL)) && log.topics.len() == 2)
+        .filter(|(_, log)| log.data.len() == 32 && facts.chain.is_wrapped_native(log.address))
+        .collect();
+    let mut transfers: BTreeMap<(Address, Address, Address, U256), usize> = BTreeMap::new();
+    for m in found.iter().filter(|m| !candidates.is_empty() && matches!(m.seen, Seen::Log(_))) {
+        if let (Asset::Token(token), Some(from), Some(to)) = (m.asset, m.from.evm(), m.to.evm())
+            && let Some(token) = token.evm()
+        {
+            *transfers.entry((token, from, to, m.amount)).or_default() += 1;
+        }
+    }
+    let mut added = Vec::new();
+    for (position, log) in candidates {
+        let (Some(holder), Some(amount)) = (log.topics.get(1).and_then(|word| word_address(&word.0)), log.data_u256(0))
+        else {
+            continue;
+        };
+        let wraps = log.topic0() == Some(DEPOSIT);
+        let (from, to) = if wraps { (Address::ZERO, holder) } else { (holder, Address::ZERO) };
+        if amount.is_zero() {
+            continue;
+        }
+        if let Some(count) = transfers.get_mut(&(log.address, from, to, amount)).filter(|count| **count > 0) {
+            *count -= 1;
+        } else {
+            added.push(movement(Asset::Token(log.address.into()), from, to, amount, Seen::Log(position)));
+        }
+        if !wraps && !is_traced(facts) {
+            // WETH9 pays out to the account it burns from, so its log also shows the native coin.
+            added.push(movement(Asset::Native, log.address, holder, amount, Seen::Log(position)));
+        }
+    }
+    added
+}
+
+fn is_traced(facts: &EvmFacts) -> bool {
+    matches!(facts.internal, InternalValue::Traced { .. })
+}

@@ -1,0 +1,268 @@
+//! The scene: one transaction as one wallet saw it. Movements become legs, net per asset; what could not be known
+//! becomes a doubt.
+
+use std::collections::BTreeMap;
+
+use alloy_primitives::{Address, U256};
+
+use super::json::{Log, word_address};
+use super::movements::movements;
+use super::{BalanceChange, EvmFacts, InternalValue};
+use crate::asset::{Account, Asset, Movement, Seen};
+use crate::question::Question;
+
+/// Logs past this count are still counted into movements, but nothing is read into them.
+pub const LOGS_MAX: usize = 20_000;
+/// Legs past this count cannot be explained one by one.
+pub const LEGS_MAX: usize = 128;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Direction {
+    Out,
+    In,
+}
+
+/// What one asset did for the wallet, net.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leg {
+    pub asset: Asset,
+    pub direction: Direction,
+    pub amount: U256,
+    /// The party of the largest movement behind the leg.
+    pub other: Account,
+    /// Every movement behind the leg came from, or went to, the zero address.
+    pub minted_or_burned: bool,
+    pub inferred: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    Succeeded,
+    Failed,
+}
+
+/// A reason why the scene may not be complete. Each ends in a review, with its sentence in the note.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Doubt {
+    InternalValueUnknown,
+    BalanceDelta,
+    SeveralChains(Vec<String>),
+    TooManyLogs(usize),
+    TooManyLegs(usize),
+    OutcomeUnknown,
+    /// Amounts that no ledger of 256 bits can hold: the contract's logs contradict themselves.
+    AmountOverflow,
+}
+
+#[derive(Debug)]
+pub struct Scene<'a> {
+    pub facts: &'a EvmFacts,
+    pub perspective: Address,
+    pub outcome: Outcome,
+    pub movements: Vec<Movement>,
+    pub legs: Vec<Leg>,
+    /// What the perspective paid for gas; `None` when someone else paid.
+    pub gas: Option<U256>,
+    pub doubts: Vec<Doubt>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the wallet is neither sender, recipient nor party to any movement or log of the transaction")]
+pub struct WalletNotInTransaction;
+
+pub fn read<'a>(facts: &'a EvmFacts, question: &Question) -> Result<Scene<'a>, WalletNotInTransaction> {
+    let outcome = outcome(facts);
+    let mut movements = if outcome == Outcome::Failed { Vec::new() } else { movements(facts) };
+    let perspective = match question.wallet.as_ref() {
+        None => facts.transaction.from,
+        Some(wallet) => {
+            wallet.evm().filter(|wallet| is_party(*wallet, facts, &movements)).ok_or(WalletNotInTransaction)?
+        }
+    };
+    let gas = (perspective == facts.transaction.from).then(|| gas(facts));
+    let mut doubts = Vec::new();
+    if outcome == Outcome::Succeeded {
+        movements.extend(unseen_value(facts, perspective, gas, &movements, &mut doubts));
+    }
+    let legs = match legs(&movements, perspective.into()) {
+        Some(legs) => legs,
+        None => {
+            doubts.push(Doubt::AmountOverflow);
+            Vec::new()
+        }
+    };
+    if facts.receipt.status.is_none() && outcome == Outcome::Succeeded && ran_out_of_gas(facts) {
+        doubts.push(Doubt::OutcomeUnknown);
+    }
+    if !facts.also_on.is_empty() {
+        doubts.push(Doubt::SeveralChains(facts.also_on.clone()));
+    }
+    if facts.receipt.logs.len() > LOGS_MAX {
+        doubts.push(Doubt::TooManyLogs(facts.receipt.logs.len()));
+    }
+    if legs.len() > LEGS_MAX {
+        doubts.push(Doubt::TooManyLegs(legs.len()));
+    }
+    Ok(Scene { facts, perspective, outcome, movements, legs, gas, doubts })
+}
+
+/// Before Byzantium a receipt has no status: the trace tells, and without one the gas does, in doubt.
+fn outcome(facts: &EvmFacts) -> Outcome {
+    let failed = match (facts.receipt.status, &facts.internal) {
+        (Some(status), _) => status.is_zero(),
+        (None, InternalValue::Traced { failed, .. }) => *failed,
+        (None, InternalValue::NotAsked | InternalValue::Untraceable) => false,
+    };
+    if failed { Outcome::Failed } else { Outcome::Succeeded }
+}
+
+/// All gas spent and no log left is how a failure looked before receipts said so; a plain transfer spends all of it too.
+fn ran_out_of_gas(facts: &EvmFacts) -> bool {
+    let is_traced = matches!(facts.internal, InternalValue::Traced { .. });
+    !is_traced
+        && facts.receipt.logs.is_empty()
+        && !facts.transaction.input.is_empty()
+        && facts.transaction.gas == Some(facts.receipt.gas_used)
+}
+
+fn is_party(wallet: Address, facts: &EvmFacts, movements: &[Movement]) -> bool {
+    let account = Account::from(wallet);
+    let tx = &facts.transaction;
+    tx.from == wallet
+        || tx.to == Some(wallet)
+        || facts.receipt.contract_address == Some(wallet)
+        || movements.iter().any(|m| m.from == account || m.to == account)
+        || facts.receipt.logs.iter().any(|log| mentions(log, wallet))
+}
+
+fn mentions(log: &Log, wallet: Address) -> bool {
+    let words = log.data.chunks_exact(32).filter_map(|chunk| chunk.first_chunk());
+    log.address == wallet
+        || log.topics.iter().skip(1).any(|topic| word_address(&topic.0) == Some(wallet))
+        || words.into_iter().any(|word| word_address(word) == Some(wallet))
+}
+
+/// Gas as the chain charged it: execution, blobs, and on OP-stack chains the L1 data fee and the operator fee.
+fn gas(facts: &EvmFacts) -> U256 {
+    let receipt = &facts.receipt;
+    let price = receipt.effective_gas_price.or(facts.transaction.gas_price).unwrap_or_default();
+    let execution = receipt.gas_used.saturating_mul(price);
+    let blobs = receipt.blob_gas_used.unwrap_or_default().saturating_mul(receipt.blob_gas_price.unwrap_or_default());
+    let operator =
+        receipt.operator_fee_scalar.unwrap_or_default().saturating_mul(receipt.gas_used) / U256::from(1_000_000_u32);
+    execution
+        .saturating_add(blobs)
+        .saturating_add(receipt.l1_fee.unwrap_or_default())
+        .saturating_add(operator)
+        .saturating_add(receipt.operator_fee_constant.unwrap_or_default())
+}
+
+/// Without a trace, native coin that reached the wallet inside the transaction shows only in its balance. The
+/// difference counts as read where a log proves the same amount, and as inferred where none does.
+fn unseen_value(
+    facts: &EvmFacts,
+    wallet: Address,
+    gas: Option<U256>,
+    known: &[Movement],
+    doubts: &mut Vec<Doubt>,
+) -> Option<Movement> {
+    if matches!(facts.internal, InternalValue::Traced { .. }) || !internal_value_is_possible(facts) {
+        return None;
+    }
+    let Some(BalanceChange { before: Some(before), after: Some(after) }) = facts.balances.get(&wallet).copied() else {
+        doubts.push(Doubt::InternalValueUnknown);
+        return None;
+    };
+    let account = Account::from(wallet);
+    let sum = |side: fn(&Movement) -> Account| {
+        known
+            .iter()
+            .filter(|m| m.asset == Asset::Native && side(m) == account)
+            .fold(U256::ZERO, |total, m| total.saturating_add(m.amount))
+    };
+    let expected_in = before.saturating_add(sum(|m| m.to));
+    let expected_out = after.saturating_add(sum(|m| m.from)).saturating_add(gas.unwrap_or_default());
+    let other = Account::from(facts.transaction.to.unwrap_or_default());
+    let (from, to, amount) = if expected_out > expected_in {
+        (other, account, expected_out.saturating_sub(expected_in))
+    } else {
+        (account, other, expected_in.saturating_sub(expected_out))
+    };
+    if amount.is_zero() {
+        return None;
+    }
+    let proof = facts.receipt.logs.iter().position(|log| states(log, amount));
+    if proof.is_none() {
+        doubts.push(Doubt::BalanceDelta);
+    }
+    Some(Movement { asset: Asset::Native, from, to, amount, seen: proof.map_or(Seen::Balance, Seen::Log) })
+}
+
+/// A call without input to an account that logs nothing moves only the value it states.
+pub fn internal_value_is_possible(facts: &EvmFacts) -> bool {
+    let plain = facts.transaction.input.is_empty() && facts.transaction.to.is_some() && facts.receipt.logs.is_empty();
+    !plain
+}
+
+/// An amount this small could stand in a log by chance.
+const PROVABLE_WEI_MIN: u64 = 1_000_000;
+
+fn states(log: &Log, amount: U256) -> bool {
+    let bytes = amount.to_be_bytes::<32>();
+    amount >= U256::from(PROVABLE_WEI_MIN) && log.data.chunks_exact(32).any(|word| word == bytes)
+}
+
+#[derive(Default)]
+struct Tally {
+    out: U256,
+    incoming: U256,
+    largest_out: Option<Movement>,
+    largest_in: Option<Movement>,
+    only_zero_out: bool,
+    only_zero_in: bool,
+    inferred: bool,
+}
+
+/// Net per asset; what went out and came back cancels, and a zero net is no leg. Sent legs first, then received ones.
+/// `None` when a sum leaves 256 bits, which only forged logs can do.
+pub fn legs(movements: &[Movement], wallet: Account) -> Option<Vec<Leg>> {
+    let mut tallies: BTreeMap<Asset, Tally> = BTreeMap::new();
+    for m in movements.iter().filter(|m| (m.from == wallet) != (m.to == wallet)) {
+        let tally = tallies.entry(m.asset).or_insert_with(|| Tally {
+            only_zero_out: true,
+            only_zero_in: true,
+            ..Tally::default()
+        });
+        tally.inferred |= m.seen == Seen::Balance;
+        let (sum, largest, only_zero, other) = if m.from == wallet {
+            (&mut tally.out, &mut tally.largest_out, &mut tally.only_zero_out, m.to)
+        } else {
+            (&mut tally.incoming, &mut tally.largest_in, &mut tally.only_zero_in, m.from)
+        };
+        *sum = sum.checked_add(m.amount)?;
+        *only_zero &= other.is_zero();
+        if largest.is_none_or(|best| m.amount > best.amount) {
+            *largest = Some(*m);
+        }
+    }
+    let mut legs: Vec<Leg> = tallies.into_iter().filter_map(|(asset, tally)| leg(asset, &tally)).collect();
+    legs.sort_by_key(|leg| (leg.direction, leg.asset));
+    Some(legs)
+}
+
+fn leg(asset: Asset, tally: &Tally) -> Option<Leg> {
+    let (direction, amount, largest, minted_or_burned) = match tally.out.cmp(&tally.incoming) {
+        std::cmp::Ordering::Equal => return None,
+        std::cmp::Ordering::Greater => {
+            (Direction::Out, tally.out.saturating_sub(tally.incoming), tally.largest_out?, tally.only_zero_out)
+        }
+        std::cmp::Ordering::Less => {
+            (Direction::In, tally.incoming.saturating_sub(tally.out), tally.largest_in?, tally.only_zero_in)
+        }
+    };
+    let other = match direction {
+        Direction::Out => largest.to,
+        Direction::In => largest.from,
+    };
+    Some(Leg { asset, direction, amount, other, minted_or_burned, inferred: tally.inferred })
+}

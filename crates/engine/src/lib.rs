@@ -1,0 +1,48 @@
+//! The pure core of taxon: facts in, verdict out.
+//!
+//! The whole trip on one page: `read` what moved and for whom, let each source `opine`, `adjudicate` their opinions into one
+//! reading, and `present` it under the caller's policy. Nothing here does IO, waits, reads a clock or fails on odd
+//! data: the shell answers the engine's `needs` and asks again.
+
+pub mod adjudicate;
+pub mod amount;
+pub mod asset;
+pub mod category;
+pub mod chain;
+pub mod classification;
+pub mod confidence;
+pub mod describe;
+pub mod evm;
+pub mod hash;
+pub mod needs;
+pub mod opinion;
+pub mod policy;
+pub mod present;
+pub mod question;
+pub mod rules;
+pub mod sources;
+
+pub use asset::Account;
+pub use category::Category;
+pub use chain::{Chain, Family};
+pub use classification::Classification;
+pub use evm::EvmFacts;
+pub use evm::scene::WalletNotInTransaction;
+pub use hash::TxHash;
+pub use needs::{NEED_ROUNDS_MAX, Need, needs};
+pub use policy::Policy;
+pub use question::Question;
+pub use rules::Rules;
+
+/// Same facts, same question and same rules give the same bytes.
+pub fn classify(
+    facts: &EvmFacts,
+    question: &Question,
+    rules: &Rules,
+) -> Result<Classification, WalletNotInTransaction> {
+    let scene = evm::scene::read(facts, question)?;
+    let opinions = sources::opine(&scene, rules);
+    let reading = adjudicate::adjudicate(&scene, opinions);
+    let reading = adjudicate::settle(&scene, reading, question, rules);
+    Ok(present::present(&scene, &reading, question, rules))
+}

@@ -1,0 +1,130 @@
+//! What one source says of a transaction, how strongly, where it saw it, and which legs it explains.
+
+use std::sync::Arc;
+
+use alloy_primitives::U256;
+use serde::Serialize;
+
+use crate::asset::Seen;
+use crate::category::Category;
+use crate::evm::scene::{Direction, LEGS_MAX, Leg};
+
+/// Sources are independent: none reads another's opinion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// Rule packs over contracts and their events.
+    Protocol,
+    /// What was asked for: the selector of the call.
+    Call,
+    /// What the net movements alone suggest.
+    Shape,
+    /// A third party's word, where an operator configured one.
+    Labels,
+    None,
+}
+
+/// Weakest first, so that `max` is the strongest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Strength {
+    /// A guess from the movements: never decides alone.
+    Suggested,
+    /// A well-known shape of event or call at a contract that nobody vouched for, with movements that agree.
+    Standard,
+    /// A contract that a pack vouches for.
+    Verified,
+}
+
+/// The part that a claim plays in a transaction of several steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    Principal,
+    Fee,
+    Interest,
+    Reward,
+    Refund,
+    FlashBorrow,
+    FlashRepay,
+    BridgeOut,
+    BridgeIn,
+    Item,
+}
+
+/// Which legs, as a set over their positions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LegSet(u128);
+
+impl LegSet {
+    pub const EMPTY: Self = Self(0);
+
+    /// Positions past `LEGS_MAX` have no place in the set; the scene carries a doubt then.
+    pub fn insert(&mut self, leg: usize) {
+        if let Ok(bit) = u32::try_from(leg) {
+            self.0 |= 1_u128.checked_shl(bit).unwrap_or(0);
+        }
+    }
+
+    pub fn contains(self, leg: usize) -> bool {
+        let mut one = Self::EMPTY;
+        one.insert(leg);
+        self.0 & one.0 != 0
+    }
+
+    pub fn all(count: usize) -> Self {
+        (0..count.min(LEGS_MAX)).fold(Self::EMPTY, |mut set, leg| {
+            set.insert(leg);
+            set
+        })
+    }
+
+    pub fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub fn minus(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    pub fn is_subset(self, other: Self) -> bool {
+        self.minus(other).is_empty()
+    }
+
+    pub fn len(self) -> u32 {
+        self.0.count_ones()
+    }
+
+    pub fn iter(self) -> impl Iterator<Item = usize> {
+        (0..LEGS_MAX).filter(move |leg| self.contains(*leg))
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opinion {
+    pub source: Source,
+    /// Pack and rule, such as `aave-v3/Supply`.
+    pub rule: Arc<str>,
+    pub protocol: Option<Arc<str>>,
+    pub category: Category,
+    pub strength: Strength,
+    pub role: Role,
+    pub at: Option<Seen>,
+    pub explains: LegSet,
+    /// How much of a leg the claim speaks for, where it names an amount; legs that are not listed are explained whole.
+    pub amounts: Vec<(usize, U256)>,
+}
+
+impl Opinion {
+    pub fn explains_direction(&self, legs: &[Leg], direction: Direction) -> bool {
+        legs.iter().enumerate().any(|(at, leg)| leg.direction == direction && self.explains.contains(at))
+    }
+
+    /// How much of the leg this claim speaks for; `None` is all of it.
+    pub fn amount_of(&self, leg: usize) -> Option<U256> {
+        self.amounts.iter().find(|(at, _)| *at == leg).map(|(_, amount)| *amount)
+    }
+}

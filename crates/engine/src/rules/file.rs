@@ -1,0 +1,144 @@
+//! A rule pack as an analyst writes it: one TOML file per protocol. Everything here is text; `compile` gives it meaning.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::opinion::Role;
+
+/// Chain key of a contract that stands at the same address on every chain.
+pub const EVERY_CHAIN: &str = "every";
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PackFile {
+    pub name: String,
+    pub about: String,
+    /// Where the addresses and signatures were checked.
+    #[serde(default)]
+    pub links: Vec<String>,
+    /// A standard names no brand: its readings carry no protocol name.
+    #[serde(default)]
+    pub standard: bool,
+    /// Role, then chain slug (or `every`), then checksummed addresses.
+    #[serde(default)]
+    pub contracts: BTreeMap<String, BTreeMap<String, Vec<String>>>,
+    #[serde(default)]
+    pub factory: Vec<FactoryRow>,
+    #[serde(default)]
+    pub event: Vec<EventRow>,
+    #[serde(default)]
+    pub call: Vec<CallRow>,
+    #[serde(default)]
+    pub transfer: Vec<TransferRow>,
+}
+
+/// A plain transfer to, or from, a contract of this pack that is itself an action: a deposit address, a payout.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TransferRow {
+    /// The role on the other side.
+    pub with: String,
+    pub way: Way,
+    pub means: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    Out,
+    In,
+}
+
+/// A factory whose pools can be recognised by computing their address.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FactoryRow {
+    pub derive: Derive,
+    pub init_code_hash: String,
+    /// Fee tiers that are part of a v3-style pool's address.
+    #[serde(default)]
+    pub fees: Vec<u32>,
+    /// Chain slug to the deployer whose CREATE2 makes the pools.
+    pub at: BTreeMap<String, Vec<String>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Derive {
+    UniswapV2,
+    UniswapV3,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EventRow {
+    /// A role of this pack (verified), or `anywhere`, `@called`, `@moved`, `@wrapped_native`.
+    pub on: String,
+    pub signature: String,
+    /// For an anonymous event: what its first topic must be. Its indexed parameters then begin at that topic.
+    #[serde(default)]
+    pub topic0: Option<String>,
+    pub means: String,
+    /// Parameters one of which must be the perspective, or `@sender`, or `@anyone` to opt out.
+    pub who: Vec<String>,
+    #[serde(default)]
+    pub out: Vec<String>,
+    #[serde(default, rename = "in")]
+    pub incoming: Vec<String>,
+    #[serde(default)]
+    pub role: Option<Role>,
+    /// Only when the emitter also logged this event in the same transaction.
+    #[serde(default)]
+    pub beside: Option<String>,
+    /// Only when it did not.
+    #[serde(default)]
+    pub without: Option<String>,
+    /// Only when these parameters have these values (hex or decimal; an address as a number).
+    #[serde(default)]
+    pub equals: BTreeMap<String, String>,
+    /// Only when this signed parameter is above, or below, zero.
+    #[serde(default)]
+    pub positive: Option<String>,
+    #[serde(default)]
+    pub negative: Option<String>,
+    /// The emitter may prove itself as a pool of a known factory.
+    #[serde(default)]
+    pub derive: Option<Derive>,
+    #[serde(default)]
+    pub reader: Option<Reader>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CallRow {
+    pub on: String,
+    pub signature: String,
+    /// Absent on a call that only carries others, such as a multicall.
+    #[serde(default)]
+    pub means: Option<String>,
+    #[serde(default = "sender_only")]
+    pub who: Vec<String>,
+    #[serde(default)]
+    pub out: Vec<String>,
+    #[serde(default, rename = "in")]
+    pub incoming: Vec<String>,
+    /// The parameter that holds the calls inside, as `bytes[]`.
+    #[serde(default)]
+    pub opens: Option<String>,
+    /// Only when this parameter is zero: an approval of nothing is a revocation.
+    #[serde(default)]
+    pub zero: Option<String>,
+}
+
+fn sender_only() -> Vec<String> {
+    vec!["@sender".to_owned()]
+}
+
+/// What data cannot say is a small reader in Rust, named from the pack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reader {
+    /// The emitter is a pool: what the wallet sent in and took out of pools is a swap.
+    Amm,
+}

@@ -1,0 +1,126 @@
+//! From a rule's words about legs to the legs of this scene.
+
+use alloy_primitives::{Address, U256, address};
+
+use crate::asset::{Account, Asset};
+use crate::evm::scene::{Direction, Leg, Scene};
+use crate::opinion::LegSet;
+use crate::rules::compile::{LegSpec, What};
+
+/// Protocols that take any token write the native coin as this.
+const NATIVE_PLACEHOLDER: Address = address!("EeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE");
+
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Explained {
+    pub legs: LegSet,
+    pub amounts: Vec<(usize, U256)>,
+}
+
+/// The words of a log or of calldata, by field.
+pub trait Words {
+    fn address(&self, field: crate::rules::compile::Field) -> Option<Address>;
+    fn amount(&self, field: crate::rules::compile::Field) -> Option<U256>;
+}
+
+/// Which legs the rule explains; `None` when a leg that it needs is not there.
+pub fn explain(
+    scene: &Scene<'_>,
+    out: &[LegSpec],
+    incoming: &[LegSpec],
+    emitter: Address,
+    words: &impl Words,
+) -> Option<Explained> {
+    let mut explained = Explained::default();
+    for (specs, direction) in [(out, Direction::Out), (incoming, Direction::In)] {
+        for spec in specs {
+            let found = one(scene, spec, direction, emitter, words, &mut explained)?;
+            if !found && !spec.optional {
+                return None;
+            }
+        }
+    }
+    Some(explained)
+}
+
+fn one(
+    scene: &Scene<'_>,
+    spec: &LegSpec,
+    direction: Direction,
+    emitter: Address,
+    words: &impl Words,
+    explained: &mut Explained,
+) -> Option<bool> {
+    let amount = match spec.amount {
+        Some(field) => Some(words.amount(field)?),
+        None => None,
+    };
+    // An event about nothing moved nothing.
+    if amount.is_some_and(|amount| amount.is_zero()) {
+        return Some(true);
+    }
+    let asset = match spec.what {
+        What::Asset(field) => Some(words.address(field)?),
+        _ => None,
+    };
+    let party = match spec.what {
+        What::Counterparty => Some(emitter),
+        What::With(field) => Some(words.address(field)?),
+        _ => None,
+    };
+    let mut found = false;
+    for (at, leg) in scene.legs.iter().enumerate().filter(|(_, leg)| leg.direction == direction) {
+        if !matches_leg(scene, spec, leg, emitter, asset.or(party), amount) {
+            continue;
+        }
+        found = true;
+        explained.legs.insert(at);
+        if let Some(amount) = amount {
+            explained.amounts.push((at, amount));
+        }
+    }
+    Some(found)
+}
+
+fn matches_leg(
+    scene: &Scene<'_>,
+    spec: &LegSpec,
+    leg: &Leg,
+    emitter: Address,
+    named: Option<Address>,
+    amount: Option<U256>,
+) -> bool {
+    match spec.what {
+        What::Asset(_) => named.is_some_and(|asset| is_asset(scene, leg, asset)),
+        What::Emitter => is_asset(scene, leg, emitter),
+        What::Native => is_native(scene, leg.asset),
+        What::Nft => leg.asset.is_nft(),
+        What::Minted => leg.minted_or_burned,
+        What::Counterparty | What::With(_) => named.is_some_and(|party| leg.other == Account::from(party)),
+        What::Exact => amount == Some(leg.amount),
+        What::Any => true,
+    }
+}
+
+/// The native coin and its wrapper answer for each other: gateways turn one into the other on the way.
+fn is_asset(scene: &Scene<'_>, leg: &Leg, contract: Address) -> bool {
+    let chain = &scene.facts.chain;
+    let names_native = contract.is_zero()
+        || contract == NATIVE_PLACEHOLDER
+        || chain.native_log == Some(contract)
+        || chain.is_wrapped_native(contract);
+    match leg.asset {
+        Asset::Native => names_native,
+        Asset::Token(token) | Asset::Nft { contract: token, .. } => {
+            token == Account::from(contract) || (names_native && is_native(scene, leg.asset))
+        }
+    }
+}
+
+/// The native coin, or its wrapper.
+pub fn is_native(scene: &Scene<'_>, asset: Asset) -> bool {
+    match asset {
+        Asset::Native => true,
+        Asset::Token(token) => token.evm().is_some_and(|token| scene.facts.chain.is_wrapped_native(token)),
+        Asset::Nft { .. } => false,
+    }
+}

@@ -1,0 +1,202 @@
+//! The `protocol` source: rule packs over contracts and their events.
+
+use std::collections::BTreeSet;
+
+use alloy_primitives::{Address, B256, U256};
+
+use super::explain::{Explained, Words, explain};
+use super::{OPINIONS_MAX, amm, pools};
+use crate::asset::Seen;
+use crate::evm::json::{Log, word_address};
+use crate::evm::scene::{Direction, LOGS_MAX, Outcome, Scene};
+use crate::opinion::{LegSet, Opinion, Source, Strength};
+use crate::rules::compile::{EventRule, Field, Place, Who, default_role};
+use crate::rules::file::{Reader, Way};
+use crate::rules::{Rules, TransferRule};
+
+pub fn opinions(scene: &Scene<'_>, rules: &Rules) -> Vec<Opinion> {
+    let mut found = Vec::new();
+    let mut swaps = Vec::new();
+    if scene.outcome == Outcome::Failed {
+        return found;
+    }
+    for (position, log) in scene.facts.receipt.logs.iter().enumerate().take(LOGS_MAX) {
+        let Some(topic0) = log.topic0() else { continue };
+        for rule in rules.events(&topic0).iter().filter(|rule| has_layout(rule, log) && holds(scene, rule, log)) {
+            let Some(standing) = standing(scene, rules, rule, log.address) else { continue };
+            match rule.reader {
+                Some(Reader::Amm) => swaps.push(amm::PoolLog { position, pool: log.address, rule, standing }),
+                None if found.len() < OPINIONS_MAX => {
+                    found.extend(opinion(scene, rules, rule, log, position, standing));
+                }
+                None => {}
+            }
+        }
+    }
+    found.extend(amm::opinions(scene, rules, &swaps));
+    found.extend(transfers(scene, rules));
+    found
+}
+
+/// Legs whose other side is a contract of a pack that takes plain transfers for an action.
+fn transfers<'a>(scene: &'a Scene<'_>, rules: &'a Rules) -> impl Iterator<Item = Opinion> {
+    let chain = scene.facts.chain.rules_slug();
+    let opinion = move |at: usize, pack: usize, rule: &TransferRule| {
+        let mut explains = LegSet::EMPTY;
+        explains.insert(at);
+        Opinion {
+            source: Source::Protocol,
+            rule: rule.id.clone(),
+            protocol: rules.protocol(pack),
+            category: rule.means,
+            strength: Strength::Verified,
+            role: default_role(rule.means),
+            at: None,
+            explains,
+            amounts: Vec::new(),
+        }
+    };
+    scene.legs.iter().enumerate().flat_map(move |(at, leg)| {
+        let holders = leg.other.evm().into_iter().flat_map(move |other| rules.vouchers(chain, other));
+        holders.flat_map(move |(pack, role)| {
+            let fits = move |rule: &&TransferRule| {
+                matches!((rule.way, leg.direction), (Way::Out, Direction::Out) | (Way::In, Direction::In))
+            };
+            rules.transfers(*pack, role).iter().filter(fits).map(move |rule| opinion(at, *pack, rule))
+        })
+    })
+}
+
+/// Strict layout: topic count and data length must be the signature's. Unrelated events share a topic0.
+fn has_layout(rule: &EventRule, log: &Log) -> bool {
+    let bytes = rule.words.saturating_mul(32);
+    let data_fits = if rule.dynamic { log.data.len() >= bytes } else { log.data.len() == bytes };
+    log.topics.len() == rule.topics && data_fits
+}
+
+fn holds(scene: &Scene<'_>, rule: &EventRule, log: &Log) -> bool {
+    let words = LogWords(log);
+    let logged = |topic0: B256| {
+        scene.facts.receipt.logs.iter().any(|other| other.address == log.address && other.topic0() == Some(topic0))
+    };
+    let is_positive = |field| words.amount(field).is_some_and(|word| !word.bit(255) && !word.is_zero());
+    let is_negative = |field| words.amount(field).is_some_and(|word| word.bit(255));
+    rule.only.beside.is_none_or(logged)
+        && !rule.only.without.is_some_and(logged)
+        && rule.only.equals.iter().all(|(field, value)| words.amount(*field) == Some(*value))
+        && rule.only.positive.is_none_or(is_positive)
+        && rule.only.negative.is_none_or(is_negative)
+}
+
+/// How much an emitter's word is worth, and the pack that vouches for it (or whose rule it is).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    pub strength: Strength,
+    pub pack: usize,
+}
+
+/// `None` when the rule does not listen to this emitter. A rule for any contract gains the word of a pack that knows
+/// this one.
+fn standing(scene: &Scene<'_>, rules: &Rules, rule: &EventRule, emitter: Address) -> Option<Standing> {
+    let chain = &scene.facts.chain;
+    let listens = match &rule.place {
+        Place::Role(role) => rules.holds_role(chain.rules_slug(), emitter, rule.pack, role),
+        Place::WrappedNative => chain.is_wrapped_native(emitter),
+        Place::Anywhere => true,
+        Place::Called => scene.facts.transaction.to == Some(emitter),
+        Place::Moved => scene.legs.iter().any(|leg| leg.asset.contract() == Some(emitter.into())),
+    };
+    if !listens {
+        return None;
+    }
+    let vouched = match rule.place {
+        Place::Role(_) | Place::WrappedNative => Some(rule.pack),
+        Place::Anywhere | Place::Called | Place::Moved => {
+            rules.vouchers(chain.rules_slug(), emitter).map(|(pack, _)| *pack).next()
+        }
+    };
+    Some(match vouched {
+        Some(pack) => Standing { strength: Strength::Verified, pack },
+        None => Standing { strength: Strength::Standard, pack: rule.pack },
+    })
+}
+
+fn opinion(
+    scene: &Scene<'_>,
+    rules: &Rules,
+    rule: &EventRule,
+    log: &Log,
+    position: usize,
+    standing: Standing,
+) -> Option<Opinion> {
+    let words = LogWords(log);
+    if !speaks_of(scene, &rule.who, &words) {
+        return None;
+    }
+    let Explained { legs, amounts } = explain(scene, &rule.out, &rule.incoming, log.address, &words)?;
+    let Standing { strength, pack } = proved(scene, rules, rule, log.address, standing);
+    Some(Opinion {
+        source: Source::Protocol,
+        rule: rule.id.clone(),
+        protocol: (strength == Strength::Verified).then(|| rules.protocol(pack)).flatten(),
+        category: rule.means,
+        strength,
+        role: rule.role,
+        at: Some(Seen::Log(position)),
+        explains: legs,
+        amounts,
+    })
+}
+
+/// A pool that nobody lists can still prove its factory.
+pub fn proved(scene: &Scene<'_>, rules: &Rules, rule: &EventRule, emitter: Address, standing: Standing) -> Standing {
+    if standing.strength == Strength::Verified {
+        return standing;
+    }
+    let maker = rule.derive.and_then(|derive| pools::maker(scene, rules, emitter, derive));
+    maker.map_or(standing, |pack| Standing { strength: Strength::Verified, pack })
+}
+
+/// Whether the rule's actor is the perspective.
+pub fn speaks_of(scene: &Scene<'_>, who: &[Who], words: &impl Words) -> bool {
+    who.iter().any(|who| match who {
+        Who::Anyone => true,
+        Who::Sender => scene.facts.transaction.from == scene.perspective,
+        Who::Field(field) => words.address(*field) == Some(scene.perspective),
+    })
+}
+
+struct LogWords<'a>(&'a Log);
+
+impl LogWords<'_> {
+    fn word(&self, field: Field) -> Option<&[u8; 32]> {
+        match field {
+            Field::Topic(at) => self.0.topics.get(at).map(|topic| &topic.0),
+            Field::Word(at) => self.0.data_word(at),
+        }
+    }
+}
+
+impl Words for LogWords<'_> {
+    fn address(&self, field: Field) -> Option<Address> {
+        self.word(field).and_then(word_address)
+    }
+
+    fn amount(&self, field: Field) -> Option<U256> {
+        self.word(field).map(|word| U256::from_be_bytes(*word))
+    }
+}
+
+/// Packs that vouch for a contract that this transaction touches, the called one first: a name for the protocol even
+/// where no rule decided.
+pub fn touched(scene: &Scene<'_>, rules: &Rules) -> Option<usize> {
+    let facts = scene.facts;
+    let mut asked = BTreeSet::new();
+    let contracts = facts.transaction.to.into_iter().chain(facts.receipt.logs.iter().map(|log| log.address));
+    contracts.take(LOGS_MAX).filter(|contract| asked.insert(*contract)).find_map(|contract| {
+        rules
+            .vouchers(facts.chain.rules_slug(), contract)
+            .map(|(pack, _)| *pack)
+            .find(|pack| rules.protocol(*pack).is_some())
+    })
+}

@@ -1,0 +1,63 @@
+//! The `shape` source: what the net movements alone suggest. It never decides, it only agrees or disagrees.
+
+use crate::asset::Asset;
+use crate::category::Category;
+use crate::evm::scene::{Direction, Leg, Outcome, Scene};
+use crate::opinion::{LegSet, Opinion, Role, Source, Strength};
+
+use super::explain::is_native;
+
+pub fn opinion(scene: &Scene<'_>) -> Option<Opinion> {
+    if scene.outcome == Outcome::Failed {
+        return None;
+    }
+    let (rule, category) = suggestion(scene)?;
+    Some(Opinion {
+        source: Source::Shape,
+        rule: rule.into(),
+        protocol: None,
+        category,
+        strength: Strength::Suggested,
+        role: Role::Principal,
+        at: None,
+        explains: LegSet::all(scene.legs.len()),
+        amounts: Vec::new(),
+    })
+}
+
+fn suggestion(scene: &Scene<'_>) -> Option<(&'static str, Category)> {
+    let (out, incoming): (Vec<&Leg>, Vec<&Leg>) = scene.legs.iter().partition(|leg| leg.direction == Direction::Out);
+    let nft_out = out.iter().any(|leg| leg.asset.is_nft());
+    let nft_in = incoming.iter().any(|leg| leg.asset.is_nft());
+    let minted = incoming.iter().any(|leg| leg.minted_or_burned);
+    let burned = out.iter().any(|leg| leg.minted_or_burned);
+    match (out.as_slice(), incoming.as_slice()) {
+        ([], []) if !scene.movements.is_empty() => None,
+        ([], []) => Some(("shape/nothing", Category::ContractCall)),
+        ([sent], [got]) if is_wrap(scene, sent, got) => Some(wrap(sent)),
+        ([], [..]) if nft_in && minted => Some(("shape/nft-minted", Category::NftMint)),
+        ([_], []) | ([], [_]) if nft_in || nft_out => Some(("shape/nft-one-way", Category::NftTransfer)),
+        ([..], []) | ([], [..]) if nft_in || nft_out => Some(("shape/nfts-one-way", Category::NftTransfer)),
+        ([_], []) | ([], [_]) => Some(("shape/one-way", Category::Transfer)),
+        ([..], []) | ([], [..]) => Some(("shape/several-one-way", Category::Transfer)),
+        ([..], [..]) if nft_in && minted && !nft_out => Some(("shape/nft-minted-paid", Category::NftMint)),
+        ([..], [..]) if nft_in && !nft_out => Some(("shape/nft-for-coin", Category::NftPurchase)),
+        ([..], [..]) if nft_out && !nft_in => Some(("shape/coin-for-nft", Category::NftSale)),
+        ([..], [..]) if minted && !burned => Some(("shape/minted-for-asset", Category::VaultDeposit)),
+        ([..], [..]) if burned && !minted => Some(("shape/burned-for-asset", Category::VaultWithdraw)),
+        ([..], [..]) => Some(("shape/two-sided", Category::Swap)),
+    }
+}
+
+/// The same amount of the coin one way and of its wrapper the other, and the wrapper minted or burned it.
+fn is_wrap(scene: &Scene<'_>, sent: &Leg, got: &Leg) -> bool {
+    let both_native = is_native(scene, sent.asset) && is_native(scene, got.asset);
+    both_native && sent.amount == got.amount && (sent.minted_or_burned || got.minted_or_burned)
+}
+
+fn wrap(sent: &Leg) -> (&'static str, Category) {
+    match sent.asset {
+        Asset::Native => ("shape/wrapped", Category::Wrap),
+        Asset::Token(_) | Asset::Nft { .. } => ("shape/unwrapped", Category::Unwrap),
+    }
+}

@@ -1,0 +1,103 @@
+//! The bodies of the two classify calls, parsed once: past this page a bad hash or wallet has no spelling.
+
+use engine::question::OWN_WALLETS_MAX;
+use engine::{Account, Policy, Question, TxHash};
+use serde::Deserialize;
+
+use crate::error::ApiError;
+
+pub(crate) const BATCH_ITEMS_MAX: usize = 100;
+
+/// One transaction to classify.
+#[derive(Debug, Clone)]
+pub(crate) struct Item {
+    pub(crate) hash: TxHash,
+    pub(crate) tx_id: Option<String>,
+    pub(crate) chain: Option<String>,
+    pub(crate) question: Question,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct SingleRequest {
+    hash: String,
+    chain: Option<String>,
+    policy: Option<Policy>,
+    wallet: Option<String>,
+    own_wallets: Option<Vec<String>>,
+    explain: Option<bool>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct BatchRequest {
+    hashes: Vec<BatchItem>,
+    policy: Option<Policy>,
+    wallet: Option<String>,
+    own_wallets: Option<Vec<String>>,
+    explain: Option<bool>,
+}
+
+#[derive(Debug, Deserialize)]
+struct BatchItem {
+    hash: String,
+    tx_id: Option<String>,
+    chain: Option<String>,
+    wallet: Option<String>,
+}
+
+impl SingleRequest {
+    pub(crate) fn item(self) -> Result<Item, ApiError> {
+        let hash = TxHash::parse(&self.hash).map_err(|error| ApiError::InvalidHash(error.to_string()))?;
+        let question = question(self.wallet, self.own_wallets, self.policy, self.explain)?;
+        Ok(Item { hash, tx_id: None, chain: self.chain, question })
+    }
+}
+
+impl BatchRequest {
+    pub(crate) fn items(self) -> Result<Vec<Item>, ApiError> {
+        if self.hashes.is_empty() || self.hashes.len() > BATCH_ITEMS_MAX {
+            let found = self.hashes.len();
+            return Err(ApiError::InvalidRequest(format!("`hashes` takes 1 to {BATCH_ITEMS_MAX} items, not {found}")));
+        }
+        let whole = question(self.wallet, self.own_wallets, self.policy, self.explain)?;
+        self.hashes.into_iter().enumerate().map(|(at, item)| item.parse(at, &whole)).collect()
+    }
+}
+
+impl BatchItem {
+    fn parse(self, at: usize, whole: &Question) -> Result<Item, ApiError> {
+        let hash =
+            TxHash::parse(&self.hash).map_err(|error| ApiError::InvalidHash(format!("hashes[{at}]: {error}")))?;
+        let mut question = whole.clone();
+        if let Some(wallet) = self.wallet {
+            question.wallet = Some(address(&wallet, &format!("hashes[{at}].wallet"))?);
+        }
+        Ok(Item { hash, tx_id: self.tx_id, chain: self.chain, question })
+    }
+}
+
+fn question(
+    wallet: Option<String>,
+    own_wallets: Option<Vec<String>>,
+    policy: Option<Policy>,
+    explain: Option<bool>,
+) -> Result<Question, ApiError> {
+    let own_wallets = own_wallets.unwrap_or_default();
+    if own_wallets.len() > OWN_WALLETS_MAX {
+        return Err(ApiError::InvalidRequest(format!("`own_wallets` takes at most {OWN_WALLETS_MAX} addresses")));
+    }
+    let own_wallets = own_wallets
+        .iter()
+        .enumerate()
+        .map(|(at, text)| address(text, &format!("own_wallets[{at}]")))
+        .collect::<Result<_, _>>()?;
+    Ok(Question {
+        wallet: wallet.map(|text| address(&text, "wallet")).transpose()?,
+        own_wallets,
+        policy: policy.unwrap_or_default(),
+        explain: explain.unwrap_or(false),
+    })
+}
+
+fn address(text: &str, field: &str) -> Result<Account, ApiError> {
+    Account::parse(text).map_err(|error| ApiError::InvalidRequest(format!("`{field}`: {error}")))
+}

@@ -1,0 +1,111 @@
+//! From configuration to a running application: rules, chains, upstreams, keys.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use chains::evm::EvmChain;
+use chains::{Node, Recorder, Registry, Tape, Upstreams};
+use engine::{Family, Rules};
+
+use super::App;
+use crate::config::Config;
+use crate::keys::Keys;
+
+/// The demo chain: real contracts on a real local node, recorded by the project itself.
+const DEMO_CHAIN: &str = include_str!("../../../../demo/chain.toml");
+const DEMO_TAPE: &str = include_str!("../../../../demo/evm.jsonl");
+
+/// Whether the demo chains are served beside the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Demo {
+    On,
+    Off,
+}
+
+pub(crate) async fn open(config: &Config, demo: Demo, record: Option<&Path>) -> anyhow::Result<App> {
+    let registry = registry(config, demo)?;
+    let upstreams = upstreams(config, &registry, demo, record)?;
+    Ok(App { rules: rules(config)?, upstreams, registry, keys: keys(config).await? })
+}
+
+pub(crate) async fn keys(config: &Config) -> anyhow::Result<Keys> {
+    let folder = &config.data_dir;
+    std::fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+    Ok(Keys::open(&config.database()).await?)
+}
+
+/// The embedded packs and, with `--rules DIR`, the operator's own. One broken pack refuses them all.
+pub(crate) fn rules(config: &Config) -> anyhow::Result<Rules> {
+    let mut more = Vec::new();
+    if let Some(folder) = &config.rules {
+        let entries = std::fs::read_dir(folder).with_context(|| format!("{} cannot be read", folder.display()))?;
+        for entry in entries {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "toml") {
+                let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+                let text =
+                    std::fs::read_to_string(&path).with_context(|| format!("{} cannot be read", path.display()))?;
+                more.push((stem, text));
+            }
+        }
+        more.sort();
+    }
+    Rules::with_more(&more).map_err(|faults| {
+        let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        anyhow::anyhow!("the rule packs are refused:\n{}", lines.join("\n"))
+    })
+}
+
+pub(crate) fn registry(config: &Config, demo: Demo) -> anyhow::Result<Registry> {
+    let mut registry = Registry::embedded()?;
+    if let Some(path) = &config.chains {
+        let text = std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
+        registry.add(&text).with_context(|| path.display().to_string())?;
+    }
+    if demo == Demo::On {
+        registry.add(DEMO_CHAIN).context("the demo chain")?;
+    }
+    Ok(registry)
+}
+
+/// With any upstream configured exactly those chains are served, else the public endpoints of the registry.
+pub(crate) fn upstreams(
+    config: &Config,
+    registry: &Registry,
+    demo: Demo,
+    record: Option<&Path>,
+) -> anyhow::Result<Upstreams> {
+    for slug in config.rpc.keys() {
+        if registry.find(slug).is_none() {
+            bail!("an upstream is configured for `{slug}`, which is no known chain");
+        }
+    }
+    let recorder = record.map(Recorder::create).transpose().context("the recording cannot be written")?.map(Arc::new);
+    let tape = Arc::new(Tape::read(DEMO_TAPE).context("the demo chain's recording")?);
+    let mut nodes = Vec::new();
+    for chain in registry.chains() {
+        let is_demo = demo == Demo::On && chain.slug == "demo";
+        let named = |slug: &&String| registry.find(slug).is_some_and(|named| named.slug == chain.slug);
+        let configured = config.rpc.iter().find(|(slug, _)| named(slug)).map(|(_, urls)| urls);
+        let urls = match configured {
+            Some(urls) => urls,
+            None if config.rpc.is_empty() => &chain.endpoints,
+            None => &Vec::new(),
+        };
+        if chain.family == Family::Solana {
+            if configured.is_some() {
+                tracing::warn!(chain = %chain.slug, "this version does not read Solana: the chain is not served");
+            }
+        } else if is_demo {
+            nodes.push(EvmChain::new(Node::tape(Arc::clone(chain), Arc::clone(&tape))));
+        } else if !urls.is_empty() {
+            let node = Node::live(Arc::clone(chain), urls, recorder.clone());
+            nodes.push(EvmChain::new(node.with_context(|| format!("upstream of `{}`", chain.slug))?));
+        }
+    }
+    if nodes.is_empty() {
+        bail!("no chain is served: set TAXON_RPC_<SLUG> for at least one EVM chain, or start with --demo");
+    }
+    Ok(Upstreams::new(nodes))
+}

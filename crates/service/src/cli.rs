@@ -1,0 +1,78 @@
+//! The command line: one file per command. Exit status 0, 1 when it failed, 2 when it was called wrongly.
+
+mod chains;
+mod classify;
+mod keys;
+mod rules;
+mod serve;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::config::{Config, Flags};
+
+/// Reads blockchain transactions for tax: what moved, what it was, and how it is treated.
+///
+/// Classifications are informational only and are not tax advice.
+#[derive(Debug, Parser)]
+#[command(name = "taxon", version, propagate_version = true)]
+struct Cli {
+    #[command(flatten)]
+    flags: Flags,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Start the service
+    Serve(serve::Args),
+    /// Classify transactions here and now, without a service
+    Classify(classify::Args),
+    /// Make, list and revoke API keys
+    #[command(subcommand)]
+    Keys(keys::Command),
+    /// List the chains that this configuration serves
+    Chains(chains::Args),
+    /// Check, list and show the rule packs
+    #[command(subcommand)]
+    Rules(rules::Command),
+    /// Print the configuration in force, secrets redacted
+    Config,
+}
+
+pub(crate) async fn run() -> anyhow::Result<ExitCode> {
+    let cli = Cli::parse();
+    let config = Config::load(&cli.flags)?;
+    start_logging();
+    match cli.command {
+        Command::Serve(args) => serve::run(&config, &args).await,
+        Command::Classify(args) => classify::run(&config, &args).await,
+        Command::Keys(command) => keys::run(&config, &command).await,
+        Command::Chains(args) => chains::run(&config, &args),
+        Command::Rules(command) => rules::run(&config, &command),
+        Command::Config => {
+            terminal::print(&config.printed());
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// Only our own targets: the HTTP client would log upstream addresses.
+fn start_logging() {
+    let level = std::env::var("TAXON_LOG").unwrap_or_else(|_| "info".to_owned());
+    let level = if ["error", "warn", "info", "debug"].contains(&level.as_str()) { level } else { "info".to_owned() };
+    let filter = format!("taxon={level},chains={level},engine={level}");
+    tracing_subscriber::fmt()
+        .with_env_filter(tracing_subscriber::EnvFilter::new(filter))
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .init();
+}
+
+pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
+    eprintln!("taxon: {error:#}");
+    ExitCode::FAILURE
+}

@@ -1,0 +1,35 @@
+//! A JSON body: the right content type, of bounded size, an object, with fields of the right types. Anything else is
+//! `invalid_request`, with the reason.
+
+use axum::body::to_bytes;
+use axum::extract::{FromRequest, Request};
+use axum::http::header;
+use serde::de::DeserializeOwned;
+
+use crate::error::ApiError;
+
+const BODY_BYTES_MAX: usize = 1024 * 1024;
+
+pub(super) struct JsonBody<T>(pub(super) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        let invalid = |why: &str| ApiError::InvalidRequest(why.to_owned());
+        let content_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let essence = content_type.and_then(|text| text.split(';').next()).map(str::trim);
+        if !essence.is_some_and(|essence| essence.eq_ignore_ascii_case("application/json")) {
+            return Err(invalid("the content type must be application/json"));
+        }
+        let bytes = to_bytes(request.into_body(), BODY_BYTES_MAX)
+            .await
+            .map_err(|_| invalid("the body is over 1 MiB, or broke off"))?;
+        // Serde reads a struct from an array too; the interface takes objects only.
+        if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
+            return Err(invalid("the body must be a JSON object"));
+        }
+        let parsed = serde_json::from_slice(&bytes);
+        parsed.map(Self).map_err(|error| ApiError::InvalidRequest(format!("the body is not as expected: {error}")))
+    }
+}
