@@ -30,8 +30,8 @@ const RECEIPT_TRIES_MAX: usize = 2;
 
 #[derive(Debug)]
 pub struct EvmChain {
-    node: Node,
-    tokens: Tokens,
+    node: Arc<Node>,
+    tokens: Arc<Tokens>,
     tracing: AtomicU8,
     head: Mutex<Option<(Instant, Option<u64>)>>,
 }
@@ -61,7 +61,7 @@ struct Header {
 
 impl EvmChain {
     pub fn new(node: Node) -> Self {
-        Self { node, tokens: Tokens::default(), tracing: AtomicU8::new(0), head: Mutex::new(None) }
+        Self { node: Arc::new(node), tokens: Arc::default(), tracing: AtomicU8::new(0), head: Mutex::new(None) }
     }
 
     pub fn chain(&self) -> &Arc<Chain> {

@@ -18,9 +18,11 @@ use crate::tape::{Recorder, Tape};
 use http::Endpoint;
 
 /// Calls in one HTTP request. Providers refuse much larger batches, and one slow trace holds up its whole batch.
-const BATCH_CALLS_MAX: usize = 60;
-/// How long a call waits for others to share its request with.
-const GATHER_MILLIS: u64 = 2;
+const BATCH_CALLS_MAX: usize = 100;
+/// How long it must be quiet before the calls gathered so far are sent.
+pub(crate) const GATHER_MILLIS: u64 = 2;
+/// No call waits longer than this for others to share its request with.
+const GATHER_MILLIS_MAX: u64 = 12;
 /// Calls that may wait to be sent, per chain; past it the caller is told at once.
 const QUEUE_CALLS_MAX: usize = 20_000;
 /// HTTP requests under way at once, per chain.
@@ -112,17 +114,18 @@ impl Node {
 #[error("an upstream address is not a valid http or https URL")]
 pub struct InvalidEndpoint;
 
-/// Waits for a first call, lets others join it for a moment, and sends them together.
+/// Waits for a first call, lets others join it while they keep coming, and sends them together.
 async fn gather(chain: Arc<Chain>, endpoints: Vec<Arc<Endpoint>>, mut waiting: mpsc::Receiver<Pending>) {
     let slots = Arc::new(Semaphore::new(REQUESTS_IN_FLIGHT_MAX));
     let endpoints = Arc::new(endpoints);
     while let Some(first) = waiting.recv().await {
-        tokio::time::sleep(Duration::from_millis(GATHER_MILLIS)).await;
+        let latest = Instant::now() + Duration::from_millis(GATHER_MILLIS_MAX);
         let mut batch = vec![first];
-        while let Ok(next) = waiting.try_recv() {
-            batch.push(next);
-            if batch.len() == BATCH_CALLS_MAX {
-                dispatch(&chain, &endpoints, &slots, std::mem::take(&mut batch)).await;
+        while batch.len() < BATCH_CALLS_MAX {
+            let quiet = latest.min(Instant::now() + Duration::from_millis(GATHER_MILLIS));
+            match tokio::time::timeout_at(quiet, waiting.recv()).await {
+                Ok(Some(next)) => batch.push(next),
+                Ok(None) | Err(_) => break,
             }
         }
         dispatch(&chain, &endpoints, &slots, batch).await;

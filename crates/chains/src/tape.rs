@@ -1,6 +1,6 @@
 //! Recording and replaying of exchanges with nodes, one JSON object a line: the demo chains and the tests run on tapes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
@@ -25,9 +25,18 @@ pub struct Exchange {
     pub unsupported: bool,
 }
 
+/// Chain, method and parameters.
+type Key = (String, String, String);
+
+impl Exchange {
+    fn key(&self) -> Key {
+        (self.chain.clone(), self.method.clone(), self.params.to_string())
+    }
+}
+
 #[derive(Debug, Default)]
 pub struct Tape {
-    exchanges: BTreeMap<(String, String, String), Exchange>,
+    exchanges: BTreeMap<Key, Exchange>,
 }
 
 impl Tape {
@@ -36,8 +45,7 @@ impl Tape {
         let mut tape = Self::default();
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
             let exchange: Exchange = serde_json::from_str(line)?;
-            let key = (exchange.chain.clone(), exchange.method.clone(), exchange.params.to_string());
-            tape.exchanges.insert(key, exchange);
+            tape.exchanges.insert(exchange.key(), exchange);
         }
         Ok(tape)
     }
@@ -61,12 +69,18 @@ impl Tape {
 /// Writes every exchange of a running service to a file. A call that was answered before is written once.
 #[derive(Debug)]
 pub struct Recorder {
-    written: Mutex<(File, std::collections::BTreeSet<(String, String, String)>)>,
+    written: Mutex<Written>,
+}
+
+#[derive(Debug)]
+struct Written {
+    file: File,
+    seen: BTreeSet<Key>,
 }
 
 impl Recorder {
     pub fn create(path: &Path) -> io::Result<Self> {
-        Ok(Self { written: Mutex::new((File::create(path)?, std::collections::BTreeSet::new())) })
+        Ok(Self { written: Mutex::new(Written { file: File::create(path)?, seen: BTreeSet::new() }) })
     }
 
     pub fn record(&self, chain: &str, method: &str, params: &Value, answer: &Result<Box<RawValue>, CallError>) {
@@ -91,11 +105,10 @@ impl Recorder {
 
     fn write(&self, exchange: &Exchange) -> io::Result<()> {
         let Ok(mut written) = self.written.lock() else { return Ok(()) };
-        let (file, seen) = &mut *written;
-        if seen.insert((exchange.chain.clone(), exchange.method.clone(), exchange.params.to_string())) {
+        if written.seen.insert(exchange.key()) {
             let mut line = serde_json::to_vec(exchange)?;
             line.push(b'\n');
-            file.write_all(&line)?;
+            written.file.write_all(&line)?;
         }
         Ok(())
     }

@@ -1,17 +1,19 @@
 //! What tokens say of themselves: one Multicall3 read where it stands, single calls where not. Kept for good once known.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use alloy_primitives::{Address, Bytes, U256, hex};
 use alloy_sol_types::{SolCall, sol};
 use engine::evm::{TOKEN_TEXT_BYTES_MAX, Token};
-use futures_util::future::join_all;
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared, join_all};
 use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::error::{CallError, UpstreamError};
-use crate::rpc::Node;
+use crate::rpc::{GATHER_MILLIS, Node};
 
 sol! {
     struct Call3 { address target; bool allowFailure; bytes callData; }
@@ -32,21 +34,59 @@ const DECIMALS: [u8; 4] = hex!("313ce567");
 /// `supportsInterface(0x80ac58cd)`: is this an ERC-721?
 const IS_ERC721: [u8; 36] = hex!("01ffc9a780ac58cd00000000000000000000000000000000000000000000000000000000");
 
+type Answer = Option<Bytes>;
+type Known = BTreeMap<Address, Arc<Token>>;
+type Round = Shared<BoxFuture<'static, Result<Arc<Known>, UpstreamError>>>;
+
+/// Transactions in flight that ask for tokens at the same moment share one round of questions.
 #[derive(Debug, Default)]
 pub(super) struct Tokens {
     known: Mutex<HashMap<Address, Arc<Token>>>,
+    gathering: Mutex<Gathering>,
 }
 
-type Answer = Option<Bytes>;
+#[derive(Debug, Default)]
+struct Gathering {
+    wanted: BTreeSet<Address>,
+    round: Option<Round>,
+}
 
 impl Tokens {
     pub(super) async fn metadata(
-        &self,
-        node: &Node,
+        self: &Arc<Self>,
+        node: &Arc<Node>,
         tokens: &[Address],
-    ) -> Result<BTreeMap<Address, Arc<Token>>, UpstreamError> {
+    ) -> Result<Known, UpstreamError> {
         let (mut found, unknown) = self.cached(tokens);
-        let chunks = unknown.chunks(MULTICALL_TOKENS_MAX).map(|chunk| ask(node, chunk));
+        if unknown.is_empty() {
+            return Ok(found);
+        }
+        let said = self.join_round(node, &unknown).await?;
+        let asked =
+            unknown.iter().filter_map(|token| said.get(token).map(|token_said| (*token, Arc::clone(token_said))));
+        found.extend(asked);
+        Ok(found)
+    }
+
+    /// Joins the round that is gathering, or opens one. Whoever still waits drives it, so none is lost with its opener.
+    fn join_round(self: &Arc<Self>, node: &Arc<Node>, unknown: &[Address]) -> Round {
+        let mut gathering = self.gathering.lock().unwrap_or_else(PoisonError::into_inner);
+        gathering.wanted.extend(unknown);
+        let open = || {
+            let (tokens, node) = (Arc::clone(self), Arc::clone(node));
+            async move { tokens.ask_round(&node).await.map(Arc::new) }.boxed().shared()
+        };
+        gathering.round.get_or_insert_with(open).clone()
+    }
+
+    async fn ask_round(&self, node: &Node) -> Result<Known, UpstreamError> {
+        tokio::time::sleep(Duration::from_millis(GATHER_MILLIS)).await;
+        let wanted: Vec<Address> = {
+            let mut gathering = self.gathering.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *gathering).wanted.into_iter().collect()
+        };
+        let chunks = wanted.chunks(MULTICALL_TOKENS_MAX).map(|chunk| ask(node, chunk));
+        let mut found = Known::new();
         for answers in join_all(chunks).await {
             for (token, said) in answers? {
                 let said = Arc::new(said);
@@ -57,9 +97,9 @@ impl Tokens {
         Ok(found)
     }
 
-    fn cached(&self, tokens: &[Address]) -> (BTreeMap<Address, Arc<Token>>, Vec<Address>) {
+    fn cached(&self, tokens: &[Address]) -> (Known, Vec<Address>) {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let found: BTreeMap<Address, Arc<Token>> =
+        let found: Known =
             tokens.iter().filter_map(|token| known.get(token).map(|said| (*token, Arc::clone(said)))).collect();
         let unknown = tokens.iter().filter(|token| !found.contains_key(*token)).copied().collect();
         (found, unknown)

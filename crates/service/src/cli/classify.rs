@@ -1,5 +1,6 @@
 //! `taxon classify`
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -32,6 +33,9 @@ pub(super) struct Args {
     /// Print the answers as JSON, one a line
     #[arg(long)]
     json: bool,
+    /// Write every exchange with the upstreams to a file
+    #[arg(long, value_name = "FILE", hide = true)]
+    record: Option<PathBuf>,
 }
 
 fn policy_choice(text: &str) -> Result<(String, String), String> {
@@ -46,7 +50,7 @@ fn policy_choice(text: &str) -> Result<(String, String), String> {
 
 pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode> {
     let demo = if args.demo { Demo::On } else { Demo::Off };
-    let app = Arc::new(app::open(config, demo, None).await?);
+    let app = Arc::new(app::open(config, demo, args.record.as_deref()).await?);
     let mut policy = Policy::default();
     for (key, value) in &args.policy {
         policy.set(key, value);

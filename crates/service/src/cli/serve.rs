@@ -1,6 +1,5 @@
 //! `taxon serve`
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,14 +24,11 @@ pub(super) struct Args {
     /// Also serve the demo chain, recorded from real contracts on a local node
     #[arg(long)]
     demo: bool,
-    /// Write every exchange with the upstreams to a file
-    #[arg(long, value_name = "FILE", hide = true)]
-    record: Option<PathBuf>,
 }
 
 pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode> {
     let demo = if args.demo { Demo::On } else { Demo::Off };
-    let app = Arc::new(app::open(config, demo, args.record.as_deref()).await?);
+    let app = Arc::new(app::open(config, demo, None).await?);
     let address = args.listen.unwrap_or(config.listen);
     let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
     let local = listener.local_addr()?;

@@ -25,7 +25,7 @@ fn client_id(request: &Request) -> Option<HeaderValue> {
     let value = request.headers().get(HEADER)?;
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     let fits = (1..=CLIENT_CHARS_MAX).contains(&value.len());
-    (fits && value.as_bytes().iter().all(|byte| is_plain(byte))).then(|| value.clone())
+    (fits && value.as_bytes().iter().all(is_plain)).then(|| value.clone())
 }
 
 fn fresh() -> HeaderValue {

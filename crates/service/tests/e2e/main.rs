@@ -1,0 +1,18 @@
+//! End to end, at the boundary that users see: the real binary over HTTP, against real local nodes (anvil) that run real
+//! protocol bytecode, and against nodes that lie. Run `npm ci` in `tests/anvil` once before (`./test` does).
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests fail loudly"
+)]
+
+mod demo;
+mod finding;
+mod harness;
+mod hostile;
+mod reading;
+mod requests;
+mod upstream_use;

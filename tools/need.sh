@@ -1,0 +1,27 @@
+# Sourced by ./run and ./test: finds a tool, or installs Debian's package for it, or says in one line what is missing.
+
+die() {
+  echo "$(basename "$0"): $*" >&2
+  exit 1
+}
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"; elif command -v sudo >/dev/null; then sudo "$@"; else return 1; fi
+}
+
+# need COMMAND PACKAGE…
+need() {
+  local command=$1
+  shift
+  command -v "$command" >/dev/null && return
+  command -v apt-get >/dev/null || die "$command is missing: install it and start again"
+  echo "installing $* (for $command)" >&2
+  as_root apt-get update -qq && as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" \
+    || die "$command is missing and $* could not be installed: root or sudo is needed, and Debian's packages"
+}
+
+need_rust() {
+  [ -f "$HOME/.cargo/env" ] && . "$HOME/.cargo/env"
+  command -v cargo >/dev/null || die "cargo is missing: install a Rust toolchain, 1.95 or later (rustup.rs)"
+  need cc build-essential
+}
