@@ -118,8 +118,8 @@ pub fn adjudicate(scene: &Scene<'_>, opinions: Vec<Opinion>) -> Reading {
 fn failed(scene: &Scene<'_>) -> Reading {
     Reading {
         category: Category::FailedTransaction,
-        confidence: confidence::CERTAIN,
-        needs_review: false,
+        confidence: if scene.doubts.is_empty() { confidence::CERTAIN } else { confidence::OPEN },
+        needs_review: !scene.doubts.is_empty(),
         decided_by: Source::None,
         strength: Strength::Verified,
         protocol: None,

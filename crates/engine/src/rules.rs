@@ -138,6 +138,17 @@ impl Rules {
         })
     }
 
+    /// Every event that some rule listens to.
+    pub fn topics(&self) -> impl Iterator<Item = B256> {
+        self.events.keys().copied()
+    }
+
+    /// Every call that some rule knows.
+    pub fn selectors(&self) -> impl Iterator<Item = [u8; 4]> {
+        self.calls.keys().map(|selector| selector.0)
+    }
+
+    /// Packs, contracts, events and calls.
     pub fn counts(&self) -> (usize, usize, usize, usize) {
         let contracts = self.chains.values().map(|chain| chain.contracts.len()).sum();
         let events = self.events.values().map(Vec::len).sum();
