@@ -1,5 +1,7 @@
 //! What must hold for any chain data, however hostile.
 
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests fail loudly")]
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 

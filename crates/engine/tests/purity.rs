@@ -1,5 +1,7 @@
 //! The engine stays a function: it depends on nothing that could do IO, wait or tell the time.
 
+#![expect(clippy::disallowed_methods, reason = "the engine does no IO; this test reads its sources")]
+
 use std::collections::BTreeSet;
 
 /// What the engine may depend on. None of these does IO; jiff only formats a time that is given.
