@@ -1,6 +1,8 @@
 //! Cases as documents: `tests/cases/*.md` tell why, name a transaction of the demo chain, and show its reading. The whole trip
 //! runs over the recorded tape. `UPDATE=1` rewrites the readings; review the diff.
 
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests fail loudly")]
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
