@@ -102,7 +102,7 @@ fn from_file(path: &str) -> anyhow::Result<Vec<Raw>> {
 }
 
 /// Every token that the engine asks for has a name, so that the whole answer is written.
-fn with_tokens(mut facts: EvmFacts, question: &Question) -> EvmFacts {
+fn with_tokens(mut facts: EvmFacts, question: &Question, rules: &Rules) -> EvmFacts {
     let named = Token {
         symbol: Some("TOKEN".to_owned()),
         name: Some("Token".to_owned()),
@@ -110,7 +110,7 @@ fn with_tokens(mut facts: EvmFacts, question: &Question) -> EvmFacts {
         is_erc721: false,
     };
     let named = Arc::new(named);
-    for need in needs(&facts, question) {
+    for need in needs(&facts, question, rules) {
         if let Need::Token(token) = need {
             facts.tokens.insert(token, Arc::clone(&named));
         }
@@ -140,7 +140,7 @@ fn main() -> anyhow::Result<()> {
     let loaded = loading.elapsed();
     let question = Question::default();
     let facts: Vec<EvmFacts> =
-        raw.iter().filter_map(|raw| parse(raw).ok()).map(|facts| with_tokens(facts, &question)).collect();
+        raw.iter().filter_map(|raw| parse(raw).ok()).map(|facts| with_tokens(facts, &question, &rules)).collect();
     let (mut parsing, mut classifying, mut needing) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         parsing.push(timed(|| raw.iter().for_each(|raw| drop(black_box(parse(raw).ok())))));
@@ -150,7 +150,7 @@ fn main() -> anyhow::Result<()> {
                 drop(black_box(serde_json::to_vec(&answer)));
             }
         }));
-        needing.push(timed(|| facts.iter().for_each(|facts| drop(black_box(needs(facts, &question))))));
+        needing.push(timed(|| facts.iter().for_each(|facts| drop(black_box(needs(facts, &question, &rules))))));
     }
     let per = |total: Duration| total.div_f64(f64_of(facts.len().max(1)));
     let (parsing, classifying, needing) = (median(parsing), median(classifying), median(needing));

@@ -11,7 +11,7 @@ use alloy_primitives::{Address, B256, U64, U256};
 use engine::evm::json::{Receipt, Transaction};
 use engine::evm::trace::{CallFrame, FlatTrace, from_call_tracer, from_flat};
 use engine::evm::{BalanceChange, Block, InternalValue};
-use engine::{Chain, EvmFacts, NEED_ROUNDS_MAX, Need, Question, needs};
+use engine::{Chain, EvmFacts, NEED_ROUNDS_MAX, Need, Question, Rules, needs};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -177,9 +177,14 @@ impl EvmChain {
     }
 
     /// Answers what the engine lacks for this question, in bulk, until it lacks nothing.
-    pub async fn complete(&self, mut facts: EvmFacts, question: &Question) -> Result<EvmFacts, UpstreamError> {
+    pub async fn complete(
+        &self,
+        mut facts: EvmFacts,
+        question: &Question,
+        rules: &Rules,
+    ) -> Result<EvmFacts, UpstreamError> {
         for _ in 0..NEED_ROUNDS_MAX {
-            let wanted = needs(&facts, question);
+            let wanted = needs(&facts, question, rules);
             if wanted.is_empty() {
                 break;
             }

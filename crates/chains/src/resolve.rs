@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alloy_primitives::B256;
 use engine::evm::json::Transaction;
-use engine::{Chain, EvmFacts, Family, Question, TxHash};
+use engine::{Chain, EvmFacts, Family, Question, Rules, TxHash};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
@@ -30,8 +30,8 @@ impl Fetched {
     }
 
     /// The facts with everything that this question needs of them.
-    pub async fn complete(&self, question: &Question) -> Result<EvmFacts, FetchError> {
-        let completed = self.chain.complete((*self.facts).clone(), question).await;
+    pub async fn complete(&self, question: &Question, rules: &Rules) -> Result<EvmFacts, FetchError> {
+        let completed = self.chain.complete((*self.facts).clone(), question, rules).await;
         completed.map_err(|error| upstream(&self.chain, error))
     }
 }

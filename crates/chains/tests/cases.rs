@@ -67,7 +67,7 @@ async fn check(upstreams: &Upstreams, scenario: &Scenario, head: &str) -> String
     };
     let hash = TxHash::parse(&done.hash).unwrap();
     let fetched = upstreams.fetch(hash, Some("demo")).await.expect("the tape has it");
-    let facts = fetched.complete(&question).await.expect("the tape has it");
+    let facts = fetched.complete(&question, &RULES).await.expect("the tape has it");
     print(&classify(&facts, &question, &RULES).expect("the wallet is a party"))
 }
 

@@ -179,10 +179,7 @@ fn is_claim(scene: &Scene<'_>, opinion: &Opinion) -> bool {
         Legs::Some => !opinion.explains.is_empty(),
         Legs::Any => scene.legs.is_empty() || !opinion.explains.is_empty(),
     };
-    // Permissions and bare calls are believed only when nobody's assets moved.
-    let is_quiet = !matches!(opinion.category, Category::Approval | Category::Revoke | Category::ContractCall)
-        || scene.movements.is_empty();
-    opinion.strength > Strength::Suggested && has_legs && is_quiet
+    opinion.strength > Strength::Suggested && has_legs
 }
 
 /// Of two claims on one log, the one that explains strictly more stands.

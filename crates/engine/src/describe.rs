@@ -89,6 +89,10 @@ pub fn doubt(doubt: &Doubt) -> String {
         Doubt::InternalValueUnknown => "No node could show native coin passed on inside the transaction, so proceeds in the native coin may be missing.".to_owned(),
         Doubt::BalanceDelta => "A native amount was inferred by the method balance_delta (balance after the block less balance before it), which also holds whatever else that block did to the account.".to_owned(),
         Doubt::SeveralChains(others) => format!("The transaction carries no chain id and also stands on: {}.", others.join(", ")),
+        Doubt::SeveralActors(actors) => {
+            let named: Vec<String> = actors.iter().map(|actor| format!("{:#x}", actor.0)).collect();
+            format!("Several accounts act in this transaction; ask for one with `wallet`: {}.", named.join(", "))
+        }
         Doubt::TooManyLogs(count) => format!("The transaction has {count} logs, more than are read."),
         Doubt::TooManyLegs(count) => format!("{count} assets moved for the wallet, more than are explained one by one."),
         Doubt::OutcomeUnknown => "The receipt is older than status codes and all gas was spent: the transaction may have failed.".to_owned(),

@@ -1,5 +1,6 @@
 //! The EVM family: what a node said of one transaction, and how its movements are read.
 
+pub mod actor;
 pub mod json;
 pub mod movements;
 pub mod scene;

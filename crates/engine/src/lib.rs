@@ -40,7 +40,7 @@ pub fn classify(
     question: &Question,
     rules: &Rules,
 ) -> Result<Classification, WalletNotInTransaction> {
-    let scene = evm::scene::read(facts, question)?;
+    let scene = evm::scene::read(facts, question, rules)?;
     let opinions = sources::opine(&scene, rules);
     let reading = adjudicate::adjudicate(&scene, opinions);
     let reading = adjudicate::settle(&scene, reading, question, rules);

@@ -8,6 +8,7 @@ use crate::asset::Account;
 use crate::evm::scene::{self, Outcome};
 use crate::evm::{EvmFacts, InternalValue};
 use crate::question::Question;
+use crate::rules::Rules;
 
 /// How often the shell answers and asks again.
 pub const NEED_ROUNDS_MAX: usize = 3;
@@ -23,9 +24,9 @@ pub enum Need {
     Token(Address),
 }
 
-pub fn needs(facts: &EvmFacts, question: &Question) -> Vec<Need> {
+pub fn needs(facts: &EvmFacts, question: &Question, rules: &Rules) -> Vec<Need> {
     let mut needs = BTreeSet::new();
-    let Ok(scene) = scene::read(facts, question) else { return Vec::new() };
+    let Ok(scene) = scene::read(facts, question, rules) else { return Vec::new() };
     if scene.outcome == Outcome::Failed {
         return Vec::new();
     }

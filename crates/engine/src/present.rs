@@ -81,7 +81,7 @@ fn circumstances(scene: &Scene<'_>, reading: &Reading, question: &Question, clai
     Circumstances {
         all_parties_own: legs().all(|leg| question.own_wallets.contains(&leg.other)),
         paid: legs().any(|leg| leg.direction == Direction::Out && !leg.asset.is_nft()),
-        claimed_by_wallet: scene.facts.transaction.from == scene.perspective,
+        claimed_by_wallet: scene.acts(),
         incoming: legs().any(|leg| leg.direction == Direction::In),
         verified: claim.map_or(reading.strength, |claim| claim.strength) == Strength::Verified,
         out,

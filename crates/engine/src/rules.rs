@@ -11,7 +11,7 @@ use alloy_primitives::{Address, B256, FixedBytes};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use compile::{CallRule, EventRule, Place};
+use compile::{ActorRule, CallRule, EventRule, Place};
 use file::{Derive, EVERY_CHAIN, PackFile, Way};
 
 use crate::category::Category;
@@ -61,6 +61,7 @@ pub struct Rules {
     events: BTreeMap<B256, Vec<EventRule>>,
     calls: BTreeMap<FixedBytes<4>, Vec<CallRule>>,
     transfers: BTreeMap<(usize, String), Vec<TransferRule>>,
+    actors: BTreeMap<B256, Vec<ActorRule>>,
     chains: BTreeMap<String, ChainRules>,
     /// Engine version and digest of every rule, as `engine` on a result.
     pub engine: String,
@@ -91,6 +92,10 @@ impl Rules {
 
     pub fn events(&self, topic0: &B256) -> &[EventRule] {
         self.events.get(topic0).map_or(&[], Vec::as_slice)
+    }
+
+    pub fn actors(&self, topic0: &B256) -> &[ActorRule] {
+        self.actors.get(topic0).map_or(&[], Vec::as_slice)
     }
 
     pub fn calls(&self, selector: &FixedBytes<4>) -> &[CallRule] {
@@ -190,6 +195,7 @@ struct Loader {
     events: BTreeMap<B256, Vec<EventRule>>,
     calls: BTreeMap<FixedBytes<4>, Vec<CallRule>>,
     transfers: BTreeMap<(usize, String), Vec<TransferRule>>,
+    actors: BTreeMap<B256, Vec<ActorRule>>,
     chains: BTreeMap<String, ChainRules>,
     faults: Vec<Fault>,
 }
@@ -227,8 +233,8 @@ impl Loader {
         }
         let digest: String = digest.finalize().iter().take(DIGEST_BYTES).map(|byte| format!("{byte:02x}")).collect();
         let engine = format!("{}+{digest}", env!("CARGO_PKG_VERSION"));
-        let Self { packs, events, calls, transfers, chains, .. } = self;
-        Ok(Rules { packs, events, calls, transfers, chains, engine })
+        let Self { packs, events, calls, transfers, actors, chains, .. } = self;
+        Ok(Rules { packs, events, calls, transfers, actors, chains, engine })
     }
 
     fn fault(&mut self, stem: &str, what: String) {
@@ -247,6 +253,12 @@ impl Loader {
             match compile::call(pack, stem, row) {
                 Ok(rule) => self.calls.entry(rule.selector).or_default().push(rule),
                 Err(what) => self.fault(stem, format!("call `{}`: {what}", row.signature)),
+            }
+        }
+        for row in &file.actor {
+            match compile::actor(pack, row) {
+                Ok(rule) => self.actors.entry(rule.topic0).or_default().push(rule),
+                Err(what) => self.fault(stem, format!("actor `{}`: {what}", row.signature)),
             }
         }
         for row in &file.transfer {
@@ -281,7 +293,7 @@ impl Loader {
             }
         }
         let roles = file.event.iter().map(|row| &row.on).chain(file.call.iter().map(|row| &row.on));
-        let roles = roles.chain(file.transfer.iter().map(|row| &row.with));
+        let roles = roles.chain(file.transfer.iter().map(|row| &row.with)).chain(file.actor.iter().map(|row| &row.on));
         let unknown: Vec<String> = roles
             .filter(|on| *on != "anywhere" && !on.starts_with('@') && !file.contracts.contains_key(*on))
             .cloned()

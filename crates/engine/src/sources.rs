@@ -2,6 +2,7 @@
 
 pub mod amm;
 pub mod call;
+pub mod calldata;
 pub mod explain;
 pub mod pools;
 pub mod protocol;

@@ -203,7 +203,7 @@ proptest! {
     #[test]
     fn nothing_panics_and_the_contract_holds(facts in facts(), wallet in prop::option::of(addresses())) {
         let question = Question { wallet: wallet.map(Account::from), explain: true, ..Question::default() };
-        let _ = needs(&facts, &question);
+        let _ = needs(&facts, &question, &RULES);
         if let Ok(answer) = classify(&facts, &question, &RULES) {
             prop_assert_eq!(answer.needs_review, answer.taxable.is_none());
             prop_assert_eq!(answer.needs_review, answer.review_note.is_some());
@@ -236,7 +236,7 @@ proptest! {
     #[test]
     fn adjudication_is_order_free(facts in facts(), seed: u64) {
         let question = Question::default();
-        let scene = scene::read(&facts, &question).expect("the sender is a party");
+        let scene = scene::read(&facts, &question, &RULES).expect("whoever acts is a party");
         let opinions = opine(&scene, &RULES);
         let mut shuffled = opinions.clone();
         let mut state = seed;

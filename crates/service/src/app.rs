@@ -83,7 +83,7 @@ impl App {
         fetch: &SharedFetch,
     ) -> Result<Classification, ApiError> {
         let fetched = fetch.get_or_init(|| self.upstreams.fetch(hash, pinned)).await.clone()?;
-        let facts = fetched.complete(question).await?;
+        let facts = fetched.complete(question, &self.rules).await?;
         let mut result = classify(&facts, question, &self.rules).map_err(|_| ApiError::WalletNotInTransaction)?;
         let detected = &fetched.chain().slug;
         if let Some(requested) = pinned.filter(|pinned| *pinned != detected.as_str()) {

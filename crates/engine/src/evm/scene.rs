@@ -1,15 +1,17 @@
 //! The scene: one transaction as one wallet saw it. Movements become legs, net per asset; what could not be known
 //! becomes a doubt.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use alloy_primitives::{Address, U256};
 
+use super::actor;
 use super::json::{Log, word_address};
 use super::movements::movements;
 use super::{BalanceChange, EvmFacts, InternalValue};
 use crate::asset::{Account, Asset, Movement, Seen};
 use crate::question::Question;
+use crate::rules::Rules;
 
 /// Logs past this count are still counted into movements, but nothing is read into them.
 pub const LOGS_MAX: usize = 20_000;
@@ -47,6 +49,8 @@ pub enum Doubt {
     InternalValueUnknown,
     BalanceDelta,
     SeveralChains(Vec<String>),
+    /// Several accounts act in one transaction.
+    SeveralActors(Vec<Address>),
     TooManyLogs(usize),
     TooManyLegs(usize),
     OutcomeUnknown,
@@ -58,6 +62,8 @@ pub enum Doubt {
 pub struct Scene<'a> {
     pub facts: &'a EvmFacts,
     pub perspective: Address,
+    /// Those for whom the sender carried the transaction.
+    pub carried: BTreeSet<Address>,
     pub outcome: Outcome,
     pub movements: Vec<Movement>,
     pub legs: Vec<Leg>,
@@ -66,15 +72,27 @@ pub struct Scene<'a> {
     pub doubts: Vec<Doubt>,
 }
 
+impl Scene<'_> {
+    /// Whether the perspective is who acts: a call speaks only for its caller.
+    pub fn acts(&self) -> bool {
+        if self.carried.is_empty() {
+            self.facts.transaction.from == self.perspective
+        } else {
+            self.carried.contains(&self.perspective)
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the wallet is neither sender, recipient nor party to any movement or log of the transaction")]
 pub struct WalletNotInTransaction;
 
-pub fn read<'a>(facts: &'a EvmFacts, question: &Question) -> Result<Scene<'a>, WalletNotInTransaction> {
+pub fn read<'a>(facts: &'a EvmFacts, question: &Question, rules: &Rules) -> Result<Scene<'a>, WalletNotInTransaction> {
     let outcome = outcome(facts);
     let mut movements = if outcome == Outcome::Failed { Vec::new() } else { movements(facts) };
+    let carried = actor::carried(facts, rules);
     let perspective = match question.wallet.as_ref() {
-        None => facts.transaction.from,
+        None => carried.first().copied().unwrap_or(facts.transaction.from),
         Some(wallet) => {
             wallet.evm().filter(|wallet| is_party(*wallet, facts, &movements)).ok_or(WalletNotInTransaction)?
         }
@@ -94,6 +112,9 @@ pub fn read<'a>(facts: &'a EvmFacts, question: &Question) -> Result<Scene<'a>, W
     if facts.receipt.status.is_none() && outcome == Outcome::Succeeded && ran_out_of_gas(facts) {
         doubts.push(Doubt::OutcomeUnknown);
     }
+    if question.wallet.is_none() && carried.len() > 1 {
+        doubts.push(Doubt::SeveralActors(carried.iter().copied().collect()));
+    }
     if !facts.also_on.is_empty() {
         doubts.push(Doubt::SeveralChains(facts.also_on.clone()));
     }
@@ -103,7 +124,7 @@ pub fn read<'a>(facts: &'a EvmFacts, question: &Question) -> Result<Scene<'a>, W
     if legs.len() > LEGS_MAX {
         doubts.push(Doubt::TooManyLegs(legs.len()));
     }
-    Ok(Scene { facts, perspective, outcome, movements, legs, gas, doubts })
+    Ok(Scene { facts, perspective, carried, outcome, movements, legs, gas, doubts })
 }
 
 /// Before Byzantium a receipt has no status: the trace tells, and without one the gas does, in doubt.
@@ -128,7 +149,10 @@ fn ran_out_of_gas(facts: &EvmFacts) -> bool {
 fn is_party(wallet: Address, facts: &EvmFacts, movements: &[Movement]) -> bool {
     let account = Account::from(wallet);
     let tx = &facts.transaction;
-    tx.from == wallet
+    // Without a trace a wallet that only received native coin inside cannot be seen, so its absence is not shown.
+    let is_hidden = !matches!(facts.internal, InternalValue::Traced { .. }) && internal_value_is_possible(facts);
+    is_hidden
+        || tx.from == wallet
         || tx.to == Some(wallet)
         || facts.receipt.contract_address == Some(wallet)
         || movements.iter().any(|m| m.from == account || m.to == account)

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use alloy_json_abi::{Event, Function, Param};
 use alloy_primitives::{Address, B256, FixedBytes, U256};
 
-use super::file::{CallRow, Derive, EventRow, Reader};
+use super::file::{ActorRow, CallRow, Derive, EventRow, Reader};
 use crate::category::Category;
+use crate::evm::json::Log;
 use crate::opinion::Role;
 
 /// Where a parameter stands: in a topic, or in a 32-byte word of the data's head.
@@ -67,10 +68,7 @@ pub struct EventRule {
     pub id: Arc<str>,
     pub topic0: B256,
     pub place: Place,
-    pub topics: usize,
-    /// Words in the data's head; with a dynamic parameter the data may be longer, else it is exactly this.
-    pub words: usize,
-    pub dynamic: bool,
+    pub layout: Layout,
     pub means: Category,
     pub who: Vec<Who>,
     pub out: Vec<LegSpec>,
@@ -91,6 +89,25 @@ pub struct Only {
     pub negative: Option<Field>,
 }
 
+/// How calls are packed inside a call: head words of the data and of whom it goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opens {
+    One {
+        data: usize,
+        to: Option<usize>,
+    },
+    Many {
+        data: usize,
+        to: Option<usize>,
+    },
+    /// ERC-4337: an array of operations, each with its account and calldata.
+    UserOperations,
+    /// Safe's multiSend: operation, address, value, length, data, end to end.
+    Packed,
+    /// An array of (address, value, bytes).
+    Calls,
+}
+
 #[derive(Debug, Clone)]
 pub struct CallRule {
     pub pack: usize,
@@ -101,30 +118,84 @@ pub struct CallRule {
     pub who: Vec<Who>,
     pub out: Vec<LegSpec>,
     pub incoming: Vec<LegSpec>,
-    pub opens: Option<usize>,
+    pub opens: Option<Opens>,
     pub zero: Option<Field>,
     pub words: usize,
 }
 
+#[derive(Debug, Clone)]
+pub struct ActorRule {
+    pub pack: usize,
+    pub topic0: B256,
+    pub place: Place,
+    pub layout: Layout,
+    /// `None` is the emitter itself.
+    pub who: Option<Field>,
+    pub selector: Option<FixedBytes<4>>,
+}
+
+/// Topic count and data length of an event. Unrelated events share a topic0, so a log must match exactly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    pub topics: usize,
+    /// Words in the data's head; with a dynamic parameter the data may be longer, else it is exactly this.
+    pub words: usize,
+    pub dynamic: bool,
+}
+
+impl Layout {
+    fn of(event: &Event, anonymous: bool) -> Self {
+        let indexed = event.inputs.iter().filter(|p| p.indexed).count();
+        Self {
+            topics: indexed.saturating_add(usize::from(!anonymous)),
+            words: event.inputs.iter().filter(|p| !p.indexed).map(|p| head_words(&p.ty)).sum(),
+            dynamic: event.inputs.iter().any(|p| !p.indexed && is_dynamic(&p.ty)),
+        }
+    }
+
+    pub fn fits(&self, log: &Log) -> bool {
+        let bytes = self.words.saturating_mul(32);
+        let data_fits = if self.dynamic { log.data.len() >= bytes } else { log.data.len() == bytes };
+        log.topics.len() == self.topics && data_fits
+    }
+}
+
 type Fault = String;
 
+pub fn actor(pack: usize, row: &ActorRow) -> Result<ActorRule, Fault> {
+    let event = parse_event(&row.signature)?;
+    let params = event_fields(&event, false);
+    let function = row.call.as_ref().map(|text| parse_function(text)).transpose()?;
+    Ok(ActorRule {
+        pack,
+        topic0: event.selector(),
+        place: place(&row.on)?,
+        layout: Layout::of(&event, false),
+        who: if row.who == "@emitter" { None } else { Some(field(&row.who, &params)?) },
+        selector: function.map(|function| function.selector()),
+    })
+}
+
+fn parse_event(text: &str) -> Result<Event, Fault> {
+    Event::parse(text).map_err(|error| format!("signature `{text}` does not parse: {error}"))
+}
+
+fn parse_function(text: &str) -> Result<Function, Fault> {
+    Function::parse(text).map_err(|error| format!("signature `{text}` does not parse: {error}"))
+}
+
 pub fn event(pack: usize, stem: &str, row: &EventRow) -> Result<EventRule, Fault> {
-    let event =
-        Event::parse(&row.signature).map_err(|e| format!("signature `{}` does not parse: {e}", row.signature))?;
+    let event = parse_event(&row.signature)?;
     let raw = row.topic0.as_ref().map(|text| text.parse::<B256>().map_err(|_| format!("`{text}` is no topic")));
     let raw = raw.transpose()?;
     let params = event_fields(&event, raw.is_some());
-    let indexed = event.inputs.iter().filter(|p| p.indexed).count();
     let means = category(&row.means)?;
-    let words = event.inputs.iter().filter(|p| !p.indexed).map(|p| head_words(&p.ty)).sum();
     Ok(EventRule {
         pack,
         id: format!("{stem}/{}", event.name).into(),
         topic0: raw.unwrap_or_else(|| event.selector()),
         place: place(&row.on)?,
-        topics: if raw.is_some() { indexed } else { indexed.saturating_add(1) },
-        words,
-        dynamic: event.inputs.iter().any(|p| !p.indexed && is_dynamic(&p.ty)),
+        layout: Layout::of(&event, raw.is_some()),
         means,
         who: who(&row.who, &params)?,
         out: specs(&row.out, &params)?,
@@ -137,16 +208,9 @@ pub fn event(pack: usize, stem: &str, row: &EventRow) -> Result<EventRule, Fault
 }
 
 pub fn call(pack: usize, stem: &str, row: &CallRow) -> Result<CallRule, Fault> {
-    let function =
-        Function::parse(&row.signature).map_err(|e| format!("signature `{}` does not parse: {e}", row.signature))?;
+    let function = parse_function(&row.signature)?;
     let params = call_fields(&function.inputs);
-    let opens = match &row.opens {
-        None => None,
-        Some(name) => match field(name, &params)? {
-            Field::Word(word) => Some(word),
-            Field::Topic(_) => return Err(format!("`{name}` is no calldata parameter")),
-        },
-    };
+    let opens = row.opens.as_ref().map(|name| opens(name, row.target.as_deref(), &function)).transpose()?;
     let zero = row.zero.as_ref().map(|name| field(name, &params)).transpose()?;
     let means = row.means.as_deref().map(category).transpose()?;
     if means.is_none() && opens.is_none() {
@@ -167,10 +231,39 @@ pub fn call(pack: usize, stem: &str, row: &CallRow) -> Result<CallRule, Fault> {
     })
 }
 
+fn opens(name: &str, target: Option<&str>, function: &Function) -> Result<Opens, Fault> {
+    match name {
+        "@handle_ops" => return Ok(Opens::UserOperations),
+        "@multi_send" => return Ok(Opens::Packed),
+        "@calls" => return Ok(Opens::Calls),
+        other if other.starts_with('@') => return Err(format!("no packing of calls is called `{other}`")),
+        _ => {}
+    }
+    let mut word = 0_usize;
+    let (mut data, mut to) = (None, None);
+    for input in &function.inputs {
+        if input.name == name {
+            data = Some((word, input.ty.as_str()));
+        }
+        if Some(input.name.as_str()) == target {
+            to = Some(word);
+        }
+        word = word.saturating_add(head_words(&input.ty));
+    }
+    if target.is_some() && to.is_none() {
+        return Err(format!("the signature has no parameter `{}`", target.unwrap_or_default()));
+    }
+    match data {
+        Some((data, "bytes")) => Ok(Opens::One { data, to }),
+        Some((data, "bytes[]")) => Ok(Opens::Many { data, to }),
+        Some((_, ty)) => Err(format!("`{name}` is {ty}, not bytes or bytes[]")),
+        None => Err(format!("the signature has no parameter `{name}`")),
+    }
+}
+
 fn only(row: &EventRow, params: &Fields) -> Result<Only, Fault> {
     let topic = |signature: &Option<String>| {
-        let parse = |text: &String| Event::parse(text).map_err(|e| format!("signature `{text}` does not parse: {e}"));
-        signature.as_ref().map(parse).transpose().map(|event| event.map(|event| event.selector()))
+        signature.as_ref().map(|text| parse_event(text)).transpose().map(|event| event.map(|event| event.selector()))
     };
     let sign = |name: &Option<String>| name.as_ref().map(|name| field(name, params)).transpose();
     let value = |(name, text): (&String, &String)| {

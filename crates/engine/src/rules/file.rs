@@ -31,6 +31,21 @@ pub struct PackFile {
     pub call: Vec<CallRow>,
     #[serde(default)]
     pub transfer: Vec<TransferRow>,
+    #[serde(default)]
+    pub actor: Vec<ActorRow>,
+}
+
+/// An envelope: the sender only carries someone else's action, and this event tells whose.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ActorRow {
+    pub on: String,
+    pub signature: String,
+    /// The parameter that names the one who acts, or `@emitter`.
+    pub who: String,
+    /// Only when the transaction calls this function.
+    #[serde(default)]
+    pub call: Option<String>,
 }
 
 /// A plain transfer to, or from, a contract of this pack that is itself an action: a deposit address, a payout.
@@ -123,9 +138,12 @@ pub struct CallRow {
     pub out: Vec<String>,
     #[serde(default, rename = "in")]
     pub incoming: Vec<String>,
-    /// The parameter that holds the calls inside, as `bytes[]`.
+    /// The parameter that holds the calls inside, `bytes` or `bytes[]`, or `@` and the name of a packing that the engine reads.
     #[serde(default)]
     pub opens: Option<String>,
+    /// The parameter that names whom they go to, `address` or `address[]`; without it, the same contract.
+    #[serde(default)]
+    pub target: Option<String>,
     /// Only when this parameter is zero: an approval of nothing is a revocation.
     #[serde(default)]
     pub zero: Option<String>,

@@ -1,21 +1,21 @@
 //! The `call` source: what was asked for. Amounts in calldata are wishes, so a call names assets and parties only.
 
-use alloy_primitives::{Address, FixedBytes, U256};
+use alloy_primitives::Address;
 
+use super::calldata::{self, Call, Calldata};
 use super::explain::{Explained, Words, explain};
 use super::protocol::speaks_of;
-use crate::asset::Asset;
+use crate::asset::{Account, Asset};
 use crate::category::Category;
-use crate::evm::json::word_address;
-use crate::evm::scene::{Direction, Outcome, Scene};
+use crate::evm::scene::{Direction, Leg, Outcome, Scene};
 use crate::opinion::{LegSet, Opinion, Role, Source, Strength};
 use crate::rules::Rules;
-use crate::rules::compile::{CallRule, Field, Place};
+use crate::rules::compile::{CallRule, Place};
 
 /// How deep calls inside calls are opened.
-const CALL_DEPTH_MAX: usize = 4;
+const CALL_DEPTH_MAX: usize = 6;
 /// Calls looked at in one transaction.
-const CALLS_MAX: usize = 256;
+pub(super) const CALLS_MAX: usize = 256;
 
 /// Transaction types that the chain itself makes out of a deposit on its parent: Arbitrum's and the OP stack's.
 const PARENT_DEPOSITS: [u64; 2] = [0x64, 0x7e];
@@ -33,27 +33,41 @@ pub fn opinions(scene: &Scene<'_>, rules: &Rules) -> Vec<Opinion> {
         return plain_value(scene, target);
     }
     let mut found = Vec::new();
-    let mut open = vec![(transaction.input.as_ref(), 0_usize)];
+    let mut open = vec![(Call { target, input: transaction.input.as_ref() }, 0_usize)];
     let mut looked_at = 0_usize;
-    while let Some((input, depth)) = open.pop() {
+    while let Some((Call { target, input }, depth)) = open.pop() {
         looked_at = looked_at.saturating_add(1);
+        if input.is_empty() {
+            found.extend(inner_value(scene, target));
+        }
         let Some(call) = Calldata::split(input).filter(|_| looked_at <= CALLS_MAX) else { continue };
         for rule in rules.calls(&call.selector) {
             let Some(strength) = standing(scene, rules, rule, target) else { continue };
             match rule.opens {
-                Some(head) if depth < CALL_DEPTH_MAX => {
-                    let inner = call.bytes_array(head).unwrap_or_default();
-                    open.extend(inner.into_iter().rev().map(|bytes| (bytes, depth.saturating_add(1))));
+                Some(opens) if depth < CALL_DEPTH_MAX => {
+                    let inside = calldata::open(&call, opens, target, scene.perspective);
+                    open.extend(inside.into_iter().rev().map(|inner| (inner, depth.saturating_add(1))));
                 }
                 Some(_) => {}
                 None => found.extend(opinion(scene, rules, rule, &call, target, strength)),
             }
         }
     }
-    if found.is_empty() && scene.movements.is_empty() && transaction.from == scene.perspective {
+    let is_sender = transaction.from == scene.perspective;
+    if is_sender && !scene.carried.is_empty() && scene.legs.is_empty() {
+        // Whatever moved, moved for the account whose action this sender carried.
+        return vec![bare(scene, "evm/carried", Category::ContractCall)];
+    }
+    // Permissions and bare calls are believed only when nobody's assets moved.
+    found.retain(|opinion| !is_quiet(opinion.category) || scene.movements.is_empty());
+    if found.is_empty() && scene.movements.is_empty() && scene.acts() {
         found.push(bare(scene, "evm/call", Category::ContractCall));
     }
     found
+}
+
+fn is_quiet(category: Category) -> bool {
+    matches!(category, Category::Approval | Category::Revoke | Category::ContractCall)
 }
 
 fn standing(scene: &Scene<'_>, rules: &Rules, rule: &CallRule, target: Address) -> Option<Strength> {
@@ -124,62 +138,20 @@ fn plain_value(scene: &Scene<'_>, target: Address) -> Vec<Opinion> {
     }
 }
 
+/// An empty call inside another, by the account that acts: the coin went to whom it names.
+fn inner_value(scene: &Scene<'_>, target: Address) -> Option<Opinion> {
+    let is_sent =
+        |leg: &Leg| leg.direction == Direction::Out && leg.asset == Asset::Native && leg.other == Account::from(target);
+    let at = scene.legs.iter().position(is_sent).filter(|_| scene.acts())?;
+    let mut explains = LegSet::EMPTY;
+    explains.insert(at);
+    Some(Opinion { explains, ..bare(scene, "evm/value", Category::Transfer) })
+}
+
 fn deployment(scene: &Scene<'_>) -> Vec<Opinion> {
     if scene.legs.is_empty() && scene.facts.transaction.from == scene.perspective {
         vec![bare(scene, "evm/create", Category::ContractDeploy)]
     } else {
         Vec::new()
-    }
-}
-
-struct Calldata<'a> {
-    selector: FixedBytes<4>,
-    arguments: &'a [u8],
-}
-
-impl<'a> Calldata<'a> {
-    fn split(input: &'a [u8]) -> Option<Self> {
-        let (selector, arguments) = input.split_first_chunk::<4>()?;
-        Some(Self { selector: FixedBytes(*selector), arguments })
-    }
-
-    fn word(&self, at: usize) -> Option<&'a [u8; 32]> {
-        self.arguments.get(at.checked_mul(32)?..)?.first_chunk()
-    }
-
-    fn size_at(&self, byte: usize) -> Option<usize> {
-        let word: &[u8; 32] = self.arguments.get(byte..)?.first_chunk()?;
-        usize::try_from(U256::from_be_bytes(*word)).ok()
-    }
-
-    /// The members of a `bytes[]` whose offset stands in head word `head`.
-    fn bytes_array(&self, head: usize) -> Option<Vec<&'a [u8]>> {
-        let array = self.size_at(head.checked_mul(32)?)?;
-        let count = self.size_at(array)?.min(CALLS_MAX);
-        let base = array.checked_add(32)?;
-        (0..count)
-            .map(|member| {
-                let start = base.checked_add(self.size_at(base.checked_add(member.checked_mul(32)?)?)?)?;
-                let length = self.size_at(start)?;
-                let body = start.checked_add(32)?;
-                self.arguments.get(body..body.checked_add(length)?)
-            })
-            .collect()
-    }
-}
-
-impl Words for Calldata<'_> {
-    fn address(&self, field: Field) -> Option<Address> {
-        match field {
-            Field::Word(at) => self.word(at).and_then(word_address),
-            Field::Topic(_) => None,
-        }
-    }
-
-    fn amount(&self, field: Field) -> Option<U256> {
-        match field {
-            Field::Word(at) => self.word(at).map(|word| U256::from_be_bytes(*word)),
-            Field::Topic(_) => None,
-        }
     }
 }

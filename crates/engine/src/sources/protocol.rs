@@ -22,7 +22,7 @@ pub fn opinions(scene: &Scene<'_>, rules: &Rules) -> Vec<Opinion> {
     }
     for (position, log) in scene.facts.receipt.logs.iter().enumerate().take(LOGS_MAX) {
         let Some(topic0) = log.topic0() else { continue };
-        for rule in rules.events(&topic0).iter().filter(|rule| has_layout(rule, log) && holds(scene, rule, log)) {
+        for rule in rules.events(&topic0).iter().filter(|rule| rule.layout.fits(log) && holds(scene, rule, log)) {
             let Some(standing) = standing(scene, rules, rule, log.address) else { continue };
             match rule.reader {
                 Some(Reader::Amm) => swaps.push(amm::PoolLog { position, pool: log.address, rule, standing }),
@@ -65,13 +65,6 @@ fn transfers<'a>(scene: &'a Scene<'_>, rules: &'a Rules) -> impl Iterator<Item =
             rules.transfers(*pack, role).iter().filter(fits).map(move |rule| opinion(at, *pack, rule))
         })
     })
-}
-
-/// Strict layout: topic count and data length must be the signature's. Unrelated events share a topic0.
-fn has_layout(rule: &EventRule, log: &Log) -> bool {
-    let bytes = rule.words.saturating_mul(32);
-    let data_fits = if rule.dynamic { log.data.len() >= bytes } else { log.data.len() == bytes };
-    log.topics.len() == rule.topics && data_fits
 }
 
 fn holds(scene: &Scene<'_>, rule: &EventRule, log: &Log) -> bool {
@@ -161,7 +154,7 @@ pub fn proved(scene: &Scene<'_>, rules: &Rules, rule: &EventRule, emitter: Addre
 pub fn speaks_of(scene: &Scene<'_>, who: &[Who], words: &impl Words) -> bool {
     who.iter().any(|who| match who {
         Who::Anyone => true,
-        Who::Sender => scene.facts.transaction.from == scene.perspective,
+        Who::Sender => scene.acts(),
         Who::Field(field) => words.address(*field) == Some(scene.perspective),
     })
 }

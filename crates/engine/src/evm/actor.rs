@@ -1,0 +1,49 @@
+//! Who acts. The sender does, unless it only carries someone else's action: the smart account of a user operation, the Safe
+//! whose transaction it executes, the owner of an order that a solver settles. Packs say which events tell.
+
+use std::collections::BTreeSet;
+
+use alloy_primitives::Address;
+
+use super::EvmFacts;
+use super::json::{Log, word_address};
+use super::scene::LOGS_MAX;
+use crate::rules::Rules;
+use crate::rules::compile::{ActorRule, Field, Place};
+
+/// Accounts in one bundle that are told apart; past it the bundle is still known to hold several.
+const ACTORS_MAX: usize = 64;
+
+/// Everyone for whom the transaction was carried, other than its sender. Empty when the sender acts for itself.
+pub fn carried(facts: &EvmFacts, rules: &Rules) -> BTreeSet<Address> {
+    let mut actors = BTreeSet::new();
+    for log in facts.receipt.logs.iter().take(LOGS_MAX) {
+        let Some(topic0) = log.topic0() else { continue };
+        for rule in rules.actors(&topic0).iter().filter(|rule| speaks(rule, log, facts, rules)) {
+            if actors.len() < ACTORS_MAX {
+                actors.extend(named(rule, log));
+            }
+        }
+    }
+    if actors.contains(&facts.transaction.from) { BTreeSet::new() } else { actors }
+}
+
+fn speaks(rule: &ActorRule, log: &Log, facts: &EvmFacts, rules: &Rules) -> bool {
+    let stands = match &rule.place {
+        Place::Role(role) => rules.holds_role(facts.chain.rules_slug(), log.address, rule.pack, role),
+        Place::Called => facts.transaction.to == Some(log.address),
+        Place::Anywhere => true,
+        // Nobody's legs are known before the actor is.
+        Place::Moved | Place::WrappedNative => false,
+    };
+    let is_asked = rule.selector.is_none_or(|selector| facts.transaction.selector() == Some(selector.0));
+    stands && is_asked && rule.layout.fits(log)
+}
+
+fn named(rule: &ActorRule, log: &Log) -> Option<Address> {
+    match rule.who {
+        None => Some(log.address),
+        Some(Field::Topic(at)) => log.topics.get(at).and_then(|word| word_address(&word.0)),
+        Some(Field::Word(at)) => log.data_address(at),
+    }
+}

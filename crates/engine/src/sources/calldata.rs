@@ -1,0 +1,150 @@
+//! Calldata, read by word, and the calls that are packed inside it. Every offset is a stranger's.
+
+use alloy_primitives::{Address, FixedBytes, U256};
+
+use super::call::CALLS_MAX;
+use super::explain::Words;
+use crate::evm::json::word_address;
+use crate::rules::compile::{Field, Opens};
+
+/// One call: to whom, with what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Call<'a> {
+    pub target: Address,
+    pub input: &'a [u8],
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Calldata<'a> {
+    pub selector: FixedBytes<4>,
+    pub arguments: &'a [u8],
+}
+
+/// The calls inside, as far as they can be read; what is malformed is left out.
+pub fn open<'a>(call: &Calldata<'a>, opens: Opens, target: Address, acting: Address) -> Vec<Call<'a>> {
+    match opens {
+        Opens::One { data, to } => one(call, data, to, target).into_iter().collect(),
+        Opens::Many { data, to } => many(call, data, to, target).unwrap_or_default(),
+        Opens::UserOperations => user_operations(call, acting).unwrap_or_default(),
+        Opens::Packed => packed(call).unwrap_or_default(),
+        Opens::Calls => calls(call).unwrap_or_default(),
+    }
+}
+
+fn one<'a>(call: &Calldata<'a>, data: usize, to: Option<usize>, target: Address) -> Option<Call<'a>> {
+    let target = match to {
+        Some(word) => word_address(call.word(word)?)?,
+        None => target,
+    };
+    Some(Call { target, input: call.bytes_at(call.offset(data)?)? })
+}
+
+fn many<'a>(call: &Calldata<'a>, data: usize, to: Option<usize>, target: Address) -> Option<Vec<Call<'a>>> {
+    let members = call.members(call.offset(data)?)?;
+    let targets = to.map(|word| call.offset(word)).map_or(Some(None), |at| at.map(Some))?;
+    let mut found = Vec::new();
+    for (at, member) in members.into_iter().enumerate() {
+        let target = match targets {
+            Some(array) => {
+                call.word_at(array.checked_add(32)?.checked_add(at.checked_mul(32)?)?).and_then(word_address)?
+            }
+            None => target,
+        };
+        found.push(Call { target, input: call.bytes_at(member)? });
+    }
+    Some(found)
+}
+
+/// Only the operations of the account whose view this is; the account itself is called with the operation's calldata.
+fn user_operations<'a>(call: &Calldata<'a>, acting: Address) -> Option<Vec<Call<'a>>> {
+    const CALL_DATA_WORD: usize = 3;
+    let mut found = Vec::new();
+    for operation in call.members(call.offset(0)?)? {
+        let account = call.word_at(operation).and_then(word_address)?;
+        if account == acting {
+            let offset = call.size_at(operation.checked_add(CALL_DATA_WORD.checked_mul(32)?)?)?;
+            found.push(Call { target: account, input: call.bytes_at(operation.checked_add(offset)?)? });
+        }
+    }
+    Some(found)
+}
+
+fn packed<'a>(call: &Calldata<'a>) -> Option<Vec<Call<'a>>> {
+    const HEAD_BYTES: usize = 1 + 20 + 32 + 32;
+    let mut rest = call.bytes_at(call.offset(0)?)?;
+    let mut found = Vec::new();
+    while let Some((head, tail)) = rest.split_at_checked(HEAD_BYTES) {
+        let target = Address::from_slice(head.get(1..21)?);
+        let length: &[u8; 32] = head.get(53..)?.first_chunk()?;
+        let (input, next) = tail.split_at_checked(usize::try_from(U256::from_be_bytes(*length)).ok()?)?;
+        found.push(Call { target, input });
+        if found.len() >= CALLS_MAX {
+            break;
+        }
+        rest = next;
+    }
+    Some(found)
+}
+
+fn calls<'a>(call: &Calldata<'a>) -> Option<Vec<Call<'a>>> {
+    const DATA_WORD: usize = 2;
+    let one = |tuple: usize| {
+        let offset = call.size_at(tuple.checked_add(DATA_WORD.checked_mul(32)?)?)?;
+        let target = call.word_at(tuple).and_then(word_address)?;
+        Some(Call { target, input: call.bytes_at(tuple.checked_add(offset)?)? })
+    };
+    call.members(call.offset(0)?)?.into_iter().map(one).collect()
+}
+
+impl<'a> Calldata<'a> {
+    pub fn split(input: &'a [u8]) -> Option<Self> {
+        let (selector, arguments) = input.split_first_chunk::<4>()?;
+        Some(Self { selector: FixedBytes(*selector), arguments })
+    }
+
+    fn word(&self, at: usize) -> Option<&'a [u8; 32]> {
+        self.word_at(at.checked_mul(32)?)
+    }
+
+    fn word_at(&self, byte: usize) -> Option<&'a [u8; 32]> {
+        self.arguments.get(byte..)?.first_chunk()
+    }
+
+    fn size_at(&self, byte: usize) -> Option<usize> {
+        usize::try_from(U256::from_be_bytes(*self.word_at(byte)?)).ok()
+    }
+
+    /// Where a dynamic parameter begins, as its head word says.
+    fn offset(&self, head: usize) -> Option<usize> {
+        self.size_at(head.checked_mul(32)?)
+    }
+
+    fn bytes_at(&self, start: usize) -> Option<&'a [u8]> {
+        let length = self.size_at(start)?;
+        let body = start.checked_add(32)?;
+        self.arguments.get(body..body.checked_add(length)?)
+    }
+
+    /// Where the members of an array of dynamic members begin.
+    fn members(&self, array: usize) -> Option<Vec<usize>> {
+        let count = self.size_at(array)?.min(CALLS_MAX);
+        let base = array.checked_add(32)?;
+        (0..count).map(|at| base.checked_add(self.size_at(base.checked_add(at.checked_mul(32)?)?)?)).collect()
+    }
+}
+
+impl Words for Calldata<'_> {
+    fn address(&self, field: Field) -> Option<Address> {
+        match field {
+            Field::Word(at) => self.word(at).and_then(word_address),
+            Field::Topic(_) => None,
+        }
+    }
+
+    fn amount(&self, field: Field) -> Option<U256> {
+        match field {
+            Field::Word(at) => self.word(at).map(|word| U256::from_be_bytes(*word)),
+            Field::Topic(_) => None,
+        }
+    }
+}
