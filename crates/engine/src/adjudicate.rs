@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use alloy_primitives::U256;
 
+use crate::asset::Seen;
 use crate::category::{Category, Legs};
 use crate::confidence::{self, Weighing};
 use crate::evm::scene::{Direction, Doubt, Leg, Outcome, Scene};
 use crate::opinion::{LegSet, Opinion, Source, Strength};
 use crate::question::Question;
 use crate::rules::Rules;
-use crate::sources::protocol;
+use crate::sources::{OPINIONS_MAX, protocol};
 
 /// What the transaction was, and what stays open.
 #[derive(Debug, Clone)]
@@ -27,6 +28,8 @@ pub struct Reading {
     /// Legs that no claim explains.
     pub residual: LegSet,
     pub doubts: Vec<Doubt>,
+    /// Some claim rests on the word of a contract that nobody vouches for, and on nothing else.
+    pub has_unbacked: bool,
     /// Every opinion that was heard, with whether it agrees with the reading.
     pub heard: Vec<(Opinion, bool)>,
 }
@@ -85,7 +88,11 @@ pub fn adjudicate(scene: &Scene<'_>, opinions: Vec<Opinion>) -> Reading {
     let claims = standing_claims(scene, &opinions);
     let principal = principal(&claims).cloned();
     let residual = residual(scene, &claims);
-    let doubts = scene.doubts.clone();
+    let has_unbacked = claims.iter().any(|claim| !is_backed(scene, claim));
+    let mut doubts = scene.doubts.clone();
+    if opinions.len() >= OPINIONS_MAX {
+        doubts.push(Doubt::TooManyClaims);
+    }
     let Some(principal) = principal else { return open(scene, opinions) };
     let heard: Vec<(Opinion, bool)> = opinions
         .into_iter()
@@ -111,6 +118,7 @@ pub fn adjudicate(scene: &Scene<'_>, opinions: Vec<Opinion>) -> Reading {
         claims,
         residual,
         doubts,
+        has_unbacked,
         heard,
     }
 }
@@ -126,6 +134,7 @@ fn failed(scene: &Scene<'_>) -> Reading {
         claims: Vec::new(),
         residual: LegSet::EMPTY,
         doubts: scene.doubts.clone(),
+        has_unbacked: false,
         heard: Vec::new(),
     }
 }
@@ -142,31 +151,50 @@ fn open(scene: &Scene<'_>, opinions: Vec<Opinion>) -> Reading {
         claims: Vec::new(),
         residual: LegSet::all(scene.legs.len()),
         doubts: scene.doubts.clone(),
+        has_unbacked: false,
         heard: opinions.into_iter().map(|opinion| (opinion, false)).collect(),
     }
 }
 
 /// The claims that survive each other.
 fn standing_claims(scene: &Scene<'_>, opinions: &[Opinion]) -> Vec<Opinion> {
-    let mut claims: Vec<&Opinion> = opinions.iter().filter(|opinion| is_claim(scene, opinion)).collect();
-    claims.sort_by(|a, b| order(a).cmp(&order(b)));
+    let claims = opinions.iter().filter(|opinion| is_claim(scene, opinion));
+    let mut claims: Vec<Claim<'_>> = claims.map(|opinion| Claim { opinion, full: full(scene, opinion) }).collect();
+    claims.sort_by(|a, b| order(a.opinion).cmp(&order(b.opinion)));
     let all = LegSet::all(scene.legs.len());
-    let kept: Vec<&Opinion> = claims
+    let kept: Vec<&Claim<'_>> = claims
         .iter()
-        .filter(|claim| !claims.iter().any(|other| outdoes(other, claim) || repeats(claim, other)))
-        .filter(|claim| !is_covered(claim, &claims))
-        .copied()
+        .filter(|claim| !claims.iter().any(|other| outdoes(other, claim) || repeats(claim.opinion, other.opinion)))
+        .filter(|claim| !is_covered(claim.opinion, &claims))
         .collect();
-    let whole = kept.iter().filter(|claim| claim.explains == all && !all.is_empty()).map(|claim| claim.strength).max();
+    let is_whole = |claim: &Claim<'_>| claim.full == all && !all.is_empty();
+    let whole = kept.iter().filter(|claim| is_whole(claim)).map(|claim| claim.opinion.strength).max();
     kept.into_iter()
-        .filter(|claim| claim.explains == all || whole.is_none_or(|whole| claim.strength > whole))
-        .cloned()
+        .filter(|claim| is_whole(claim) || whole.is_none_or(|whole| claim.opinion.strength > whole))
+        .map(|claim| claim.opinion.clone())
         .collect()
 }
 
+/// An opinion that may decide, and the legs that it explains to the last coin. A claim that names a smaller amount leaves
+/// room for another beside it: a fee, a reward, a second position.
+struct Claim<'a> {
+    opinion: &'a Opinion,
+    full: LegSet,
+}
+
+fn full(scene: &Scene<'_>, opinion: &Opinion) -> LegSet {
+    let mut legs = LegSet::EMPTY;
+    for (at, leg) in scene.legs.iter().enumerate().filter(|(at, _)| opinion.explains.contains(*at)) {
+        if is_explained(at, leg, std::iter::once(opinion)) {
+            legs.insert(at);
+        }
+    }
+    legs
+}
+
 /// A total order over opinions, so that their order of arrival cannot matter.
-fn order(o: &Opinion) -> (Option<crate::asset::Seen>, Source, &str, Category, LegSet, Strength) {
-    (o.at, o.source, &o.rule, o.category, o.explains, o.strength)
+fn order(o: &Opinion) -> (Option<Seen>, Source, &str, Category, LegSet, Strength, &[(usize, U256)]) {
+    (o.at, o.source, &o.rule, o.category, o.explains, o.strength, &o.amounts)
 }
 
 /// A shape never decides, and a category is asserted only with the legs it needs.
@@ -183,10 +211,11 @@ fn is_claim(scene: &Scene<'_>, opinion: &Opinion) -> bool {
 }
 
 /// Of two claims on one log, the one that explains strictly more stands.
-fn outdoes(other: &Opinion, claim: &Opinion) -> bool {
-    let same_log = other.at.is_some() && other.at == claim.at;
-    let more = claim.explains.is_subset(other.explains) && other.explains != claim.explains;
-    same_log && more && other.strength >= claim.strength
+fn outdoes(other: &Claim<'_>, claim: &Claim<'_>) -> bool {
+    let (other_said, said) = (other.opinion, claim.opinion);
+    let same_log = other_said.at.is_some() && other_said.at == said.at;
+    let more = said.explains.is_subset(other.full) && other_said.explains != said.explains;
+    same_log && more && other_said.strength >= said.strength
 }
 
 /// Two rules that say the same of the same log: the stronger one speaks, then the one whose name comes first.
@@ -198,11 +227,11 @@ fn repeats(claim: &Opinion, other: &Opinion) -> bool {
 }
 
 /// A claim wholly covered by stronger ones of other categories adds nothing.
-fn is_covered(claim: &Opinion, claims: &[&Opinion]) -> bool {
+fn is_covered(claim: &Opinion, claims: &[Claim<'_>]) -> bool {
     let stronger = claims
         .iter()
-        .filter(|other| other.strength > claim.strength && other.category != claim.category)
-        .fold(LegSet::EMPTY, |covered, other| covered.union(other.explains));
+        .filter(|other| other.opinion.strength > claim.strength && other.opinion.category != claim.category)
+        .fold(LegSet::EMPTY, |covered, other| covered.union(other.full));
     !claim.explains.is_empty() && claim.explains.is_subset(stronger)
 }
 
@@ -217,16 +246,25 @@ fn principal(claims: &[Opinion]) -> Option<&Opinion> {
 fn residual(scene: &Scene<'_>, claims: &[Opinion]) -> LegSet {
     let mut open = LegSet::EMPTY;
     for (at, leg) in scene.legs.iter().enumerate() {
-        if !is_explained(at, leg, claims) {
+        if !is_explained(at, leg, claims.iter().filter(|claim| is_backed(scene, claim))) {
             open.insert(at);
         }
     }
     open
 }
 
-fn is_explained(at: usize, leg: &Leg, claims: &[Opinion]) -> bool {
+/// Anyone can log a well-known event and take a token for it. A contract that nobody vouches for is believed when value
+/// came back for what went out, or when the wallet itself asked for what came in.
+fn is_backed(scene: &Scene<'_>, claim: &Opinion) -> bool {
+    let is_plain = matches!(claim.category, Category::Transfer | Category::NftTransfer | Category::Spam);
+    let goes_out = claim.explains_direction(&scene.legs, Direction::Out);
+    let comes_in = claim.explains_direction(&scene.legs, Direction::In);
+    claim.strength == Strength::Verified || is_plain || (goes_out && comes_in) || (!goes_out && scene.acts())
+}
+
+fn is_explained<'a>(at: usize, leg: &Leg, claims: impl Iterator<Item = &'a Opinion>) -> bool {
     let mut spoken_for = U256::ZERO;
-    for claim in claims.iter().filter(|claim| claim.explains.contains(at)) {
+    for claim in claims.filter(|claim| claim.explains.contains(at)) {
         match claim.amount_of(at) {
             None => return true,
             Some(amount) => spoken_for = spoken_for.saturating_add(amount),

@@ -1,5 +1,7 @@
 //! The reading, dressed as the answer. Nothing is decided here.
 
+use alloy_primitives::U256;
+
 use crate::adjudicate::Reading;
 use crate::amount::Amount;
 use crate::asset::{Account, Asset, Seen};
@@ -15,16 +17,23 @@ use crate::policy::{self, Circumstances, Position};
 use crate::question::Question;
 use crate::rules::Rules;
 
+/// How much of a leg is shown: a step may speak for a part of it.
+#[derive(Debug, Clone, Copy)]
+enum Part {
+    Whole,
+    Amount(U256),
+}
+
 /// A contract that reports no symbol.
 const SYMBOL_UNKNOWN: &str = "UNKNOWN";
 
 pub fn present(scene: &Scene<'_>, reading: &Reading, question: &Question, rules: &Rules) -> Classification {
     let facts = scene.facts;
-    let assets = assets(scene, rules, |_| true);
+    let assets = assets(scene, |_| Some(Part::Whole));
     let position = policy::position(reading.category, &question.policy, circumstances(scene, reading, question, None));
     let leaning = if reading.category == Category::Unclassified { Treatment::NeedsReview } else { position.treatment };
     let description = describe::description(reading.category, &assets, reading.protocol.as_deref(), leaning);
-    let steps = steps(scene, reading, question, rules);
+    let steps = steps(scene, reading, question);
     let memo = steps.as_ref().map(|steps| memo(&description, steps));
     Classification {
         api_version: API_VERSION,
@@ -39,7 +48,7 @@ pub fn present(scene: &Scene<'_>, reading: &Reading, question: &Question, rules:
         needs_review: reading.needs_review,
         ledger_action: Some(if reading.needs_review { LedgerAction::Review } else { position.ledger_action }),
         protocol: reading.protocol.as_deref().map(str::to_owned),
-        review_note: reading.needs_review.then(|| review_note(scene, reading, rules)),
+        review_note: reading.needs_review.then(|| review_note(scene, reading)),
         grey_area: position.grey.map(grey_area),
         assets,
         chain_corrected: None,
@@ -88,19 +97,20 @@ fn circumstances(scene: &Scene<'_>, reading: &Reading, question: &Question, clai
     }
 }
 
-fn assets(scene: &Scene<'_>, rules: &Rules, wanted: impl Fn(usize) -> bool) -> Assets {
+fn assets(scene: &Scene<'_>, wanted: impl Fn(usize) -> Option<Part>) -> Assets {
     let mut assets = Assets { gas: scene.gas.map(|gas| gas_leg(scene, gas)), ..Assets::default() };
-    for (_, leg) in scene.legs.iter().enumerate().filter(|(at, _)| wanted(*at)) {
+    for (at, leg) in scene.legs.iter().enumerate() {
+        let Some(part) = wanted(at) else { continue };
         let side = match leg.direction {
             Direction::Out => &mut assets.sent,
             Direction::In => &mut assets.received,
         };
-        side.push(asset_leg(scene, leg, rules));
+        side.push(asset_leg(scene, leg, part));
     }
     assets
 }
 
-fn gas_leg(scene: &Scene<'_>, gas: alloy_primitives::U256) -> AssetLeg {
+fn gas_leg(scene: &Scene<'_>, gas: U256) -> AssetLeg {
     let chain = &scene.facts.chain;
     AssetLeg {
         amount: Amount { raw: gas, decimals: Some(chain.native_decimals) }.to_string(),
@@ -129,17 +139,21 @@ fn native_leg(scene: &Scene<'_>) -> AssetLeg {
     }
 }
 
-fn asset_leg(scene: &Scene<'_>, leg: &Leg, rules: &Rules) -> AssetLeg {
+fn asset_leg(scene: &Scene<'_>, leg: &Leg, part: Part) -> AssetLeg {
     let mut printed = native_leg(scene);
     if let Some(contract) = leg.asset.contract() {
-        name_token(&mut printed, scene, rules, contract);
+        name_token(&mut printed, scene, contract);
     }
     if let Asset::Nft { id, kind, .. } = leg.asset {
         printed.token_type = Some(kind);
         printed.token_id = Some(id.to_string());
         printed.decimals = None;
     }
-    printed.amount = Amount { raw: leg.amount, decimals: printed.decimals }.to_string();
+    let raw = match part {
+        Part::Whole => leg.amount,
+        Part::Amount(amount) => amount.min(leg.amount),
+    };
+    printed.amount = Amount { raw, decimals: printed.decimals }.to_string();
     printed.inferred = leg.inferred;
     printed.inferred_basis = leg.inferred.then_some("balance_delta");
     match leg.direction {
@@ -155,16 +169,14 @@ fn asset_leg(scene: &Scene<'_>, leg: &Leg, rules: &Rules) -> AssetLeg {
     printed
 }
 
-fn name_token(printed: &mut AssetLeg, scene: &Scene<'_>, rules: &Rules, contract: Account) {
+fn name_token(printed: &mut AssetLeg, scene: &Scene<'_>, contract: Account) {
     let known = contract.evm().and_then(|contract| scene.facts.tokens.get(&contract));
     let text = |text: &Option<String>| text.as_deref().map(Token::clip).map(str::to_owned);
     printed.token_address = Some(contract);
     printed.decimals = known.and_then(|token| token.decimals);
     printed.token_name = known.and_then(|token| text(&token.name));
     printed.symbol = known.and_then(|token| text(&token.symbol)).unwrap_or_else(|| SYMBOL_UNKNOWN.to_owned());
-    let collides = contract
-        .evm()
-        .is_some_and(|contract| rules.symbol_collides(scene.facts.chain.rules_slug(), &printed.symbol, contract));
+    let collides = contract.evm().is_some_and(|contract| scene.known.symbol_collides(&printed.symbol, contract));
     if collides {
         let address = contract.to_string();
         let (head, tail) = (address.get(..6).unwrap_or_default(), address.get(38..).unwrap_or_default());
@@ -174,7 +186,7 @@ fn name_token(printed: &mut AssetLeg, scene: &Scene<'_>, rules: &Rules, contract
 }
 
 /// Always on a bridge, an order, a flash loan and a batch of NFTs, and wherever the reading holds more than one category.
-fn steps(scene: &Scene<'_>, reading: &Reading, question: &Question, rules: &Rules) -> Option<Vec<Step>> {
+fn steps(scene: &Scene<'_>, reading: &Reading, question: &Question) -> Option<Vec<Step>> {
     let is_stepped = matches!(
         reading.category,
         Category::BridgeOut
@@ -200,7 +212,8 @@ fn steps(scene: &Scene<'_>, reading: &Reading, question: &Question, rules: &Rule
         seen.push(key);
         let position =
             policy::position(claim.category, &question.policy, circumstances(scene, reading, question, Some(claim)));
-        let mut assets = assets(scene, rules, |at| claim.explains.contains(at));
+        let part = |at| claim.amount_of(at).map_or(Part::Whole, Part::Amount);
+        let mut assets = assets(scene, |at| claim.explains.contains(at).then(|| part(at)));
         assets.gas = None;
         let role =
             if claim.category != reading.category && claim.role == Role::Principal { Role::Item } else { claim.role };
@@ -230,14 +243,20 @@ fn memo(description: &str, steps: &[Step]) -> String {
 }
 
 /// Why a person should look, from the gravest reason down.
-fn review_note(scene: &Scene<'_>, reading: &Reading, rules: &Rules) -> String {
+fn review_note(scene: &Scene<'_>, reading: &Reading) -> String {
     let mut reasons: Vec<String> = reading.doubts.iter().map(describe::doubt).collect();
     if !reading.residual.is_empty() && !reading.claims.is_empty() {
-        let open = assets(scene, rules, |at| reading.residual.contains(at));
+        let open = assets(scene, |at| reading.residual.contains(at).then_some(Part::Whole));
         let sides = [("sent", describe::list(&open.sent)), ("received", describe::list(&open.received))];
         let named: Vec<String> =
             sides.into_iter().filter_map(|(side, legs)| legs.map(|legs| format!("{legs} {side}"))).collect();
         reasons.push(format!("No rule explains: {}.", named.join("; ")));
+    }
+    if reading.has_unbacked {
+        reasons.push(
+            "Only a contract that nobody vouches for says what this was, and no other movement bears it out."
+                .to_owned(),
+        );
     }
     if reading.claims.is_empty() {
         let suggestion = reading.heard.iter().map(|(opinion, _)| opinion.category.name()).next();

@@ -63,6 +63,7 @@ pub struct Rules {
     transfers: BTreeMap<(usize, String), Vec<TransferRule>>,
     actors: BTreeMap<B256, Vec<ActorRule>>,
     chains: BTreeMap<String, ChainRules>,
+    every: ChainRules,
     /// Engine version and digest of every rule, as `engine` on a result.
     pub engine: String,
 }
@@ -77,6 +78,40 @@ pub struct Fault {
 
 /// Hex digits of the digest that `engine` carries: enough to tell two sets of rules apart.
 const DIGEST_BYTES: usize = 6;
+
+impl ChainRules {
+    pub fn holds_role(&self, contract: Address, pack: usize, role: &str) -> bool {
+        self.vouchers(contract).iter().any(|(by, as_role)| *by == pack && as_role == role)
+    }
+
+    /// Packs and roles that vouch for the contract.
+    pub fn vouchers(&self, contract: Address) -> &[(usize, String)] {
+        self.contracts.get(&contract).map_or(&[], Vec::as_slice)
+    }
+
+    pub fn factories(&self, derive: Derive) -> impl Iterator<Item = &Factory> {
+        self.factories.iter().filter(move |factory| factory.derive == derive)
+    }
+
+    /// Whether the symbol belongs to another contract.
+    pub fn symbol_collides(&self, symbol: &str, contract: Address) -> bool {
+        !self.canonical_symbols.is_empty()
+            && !self.canonical.contains(&contract)
+            && self.canonical_symbols.contains(&fold_symbol(symbol))
+    }
+
+    pub fn is_canonical(&self, contract: Address) -> bool {
+        self.canonical.contains(&contract)
+    }
+
+    /// What stands on every chain stands on this one too.
+    fn include(&mut self, every: &Self) {
+        for (contract, holders) in &every.contracts {
+            self.contracts.entry(*contract).or_default().extend(holders.iter().cloned());
+        }
+        self.factories.extend(every.factories.iter().cloned());
+    }
+}
 
 impl Rules {
     pub fn embedded() -> Result<Self, Vec<Fault>> {
@@ -115,37 +150,24 @@ impl Rules {
         self.pack(index).filter(|pack| !pack.file.standard).map(|pack| Arc::clone(&pack.name))
     }
 
-    pub fn holds_role(&self, chain: &str, contract: Address, pack: usize, role: &str) -> bool {
-        self.vouchers(chain, contract).any(|(by, as_role)| *by == pack && as_role == role)
+    /// What is known of one chain; of a chain that no pack names, what stands on every chain.
+    pub fn on(&self, chain: &str) -> &ChainRules {
+        self.chains.get(chain).unwrap_or(&self.every)
     }
 
-    /// Packs and roles that vouch for the contract on this chain.
-    pub fn vouchers(&self, chain: &str, contract: Address) -> impl Iterator<Item = &(usize, String)> {
-        [chain, EVERY_CHAIN]
-            .into_iter()
-            .filter_map(|key| self.chains.get(key))
-            .filter_map(move |rules| rules.contracts.get(&contract))
-            .flatten()
-    }
-
-    pub fn factories(&self, chain: &str, derive: Derive) -> impl Iterator<Item = &Factory> {
-        self.chains
-            .get(chain)
-            .into_iter()
-            .flat_map(|rules| &rules.factories)
-            .filter(move |factory| factory.derive == derive)
-    }
-
-    /// Whether the symbol belongs to another contract on this chain.
-    pub fn symbol_collides(&self, chain: &str, symbol: &str, contract: Address) -> bool {
-        self.chains.get(chain).is_some_and(|rules| {
-            rules.canonical_symbols.contains(&fold_symbol(symbol)) && !rules.canonical.contains(&contract)
-        })
+    /// Whether token text lures its reader somewhere.
+    pub fn lures(&self, text: &str) -> bool {
+        let text = text.to_lowercase();
+        self.packs.iter().flat_map(|pack| &pack.file.lures).any(|lure| text.contains(lure.as_str()))
     }
 
     /// Every event that some rule listens to.
     pub fn topics(&self) -> impl Iterator<Item = B256> {
         self.events.keys().copied()
+    }
+
+    pub fn event_rules(&self) -> impl Iterator<Item = &EventRule> {
+        self.events.values().flatten()
     }
 
     /// Every call that some rule knows.
@@ -155,7 +177,8 @@ impl Rules {
 
     /// Packs, contracts, events and calls.
     pub fn counts(&self) -> (usize, usize, usize, usize) {
-        let contracts = self.chains.values().map(|chain| chain.contracts.len()).sum();
+        let rows = |pack: &Pack| pack.file.contracts.values().flat_map(BTreeMap::values).map(Vec::len).sum::<usize>();
+        let contracts = self.packs.iter().map(rows).sum();
         let events = self.events.values().map(Vec::len).sum();
         let calls = self.calls.values().map(Vec::len).sum();
         (self.packs.len(), contracts, events, calls)
@@ -233,8 +256,10 @@ impl Loader {
         }
         let digest: String = digest.finalize().iter().take(DIGEST_BYTES).map(|byte| format!("{byte:02x}")).collect();
         let engine = format!("{}+{digest}", env!("CARGO_PKG_VERSION"));
-        let Self { packs, events, calls, transfers, actors, chains, .. } = self;
-        Ok(Rules { packs, events, calls, transfers, actors, chains, engine })
+        let Self { packs, events, calls, transfers, actors, mut chains, .. } = self;
+        let every = chains.remove(EVERY_CHAIN).unwrap_or_default();
+        chains.values_mut().for_each(|chain| chain.include(&every));
+        Ok(Rules { packs, events, calls, transfers, actors, chains, every, engine })
     }
 
     fn fault(&mut self, stem: &str, what: String) {

@@ -5,18 +5,21 @@ pub mod call;
 pub mod calldata;
 pub mod explain;
 pub mod pools;
+pub mod positions;
 pub mod protocol;
 pub mod shape;
+pub mod spam;
 
 use crate::evm::scene::Scene;
 use crate::opinion::Opinion;
 use crate::rules::Rules;
 
 /// Opinions past this count are not weighed; a transaction that provokes more is reviewed.
-pub const OPINIONS_MAX: usize = 4_096;
+pub const OPINIONS_MAX: usize = 512;
 
 pub fn opine(scene: &Scene<'_>, rules: &Rules) -> Vec<Opinion> {
     let mut opinions = protocol::opinions(scene, rules);
+    opinions.extend(spam::opinion(scene, rules));
     opinions.extend(call::opinions(scene, rules));
     opinions.extend(shape::opinion(scene));
     opinions

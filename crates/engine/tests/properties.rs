@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests fail loudly")]
 
+mod facts;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
@@ -13,34 +15,13 @@ use engine::evm::scene::{self, Direction};
 use engine::evm::trace::InternalTransfer;
 use engine::evm::{BalanceChange, EvmFacts, InternalValue, Token};
 use engine::sources::opine;
-use engine::{Chain, Family, Question, Rules, classify, needs};
+use engine::{Question, Rules, classify, needs};
 use proptest::prelude::*;
 
 static RULES: LazyLock<Rules> = LazyLock::new(|| Rules::embedded().expect("embedded packs load"));
 
 const WALLET: Address = address!("00000000000000000000000000000000000000AA");
 const WETH: Address = address!("C02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2");
-
-fn chain() -> Arc<Chain> {
-    Arc::new(Chain {
-        slug: "ethereum".to_owned(),
-        name: "Ethereum".to_owned(),
-        family: Family::Evm,
-        chain_id: Some(1),
-        aliases: Vec::new(),
-        native_symbol: "ETH".to_owned(),
-        native_name: "Ether".to_owned(),
-        native_decimals: 18,
-        wrapped_native: vec![WETH],
-        multicall3: None,
-        native_log: Some(address!("0000000000000000000000000000000000001010")),
-        fee_collector: None,
-        finality_depth: None,
-        contracts_as: None,
-        explorer: None,
-        endpoints: Vec::new(),
-    })
-}
 
 /// Few enough that they meet: the wallet, zero, the wrapper, contracts that packs know, and strangers.
 fn addresses() -> impl Strategy<Value = Address> {
@@ -128,7 +109,7 @@ fn tokens() -> impl Strategy<Value = BTreeMap<Address, Arc<Token>>> {
     prop::collection::btree_map(addresses(), token, 0..4)
 }
 
-fn facts() -> impl Strategy<Value = EvmFacts> {
+fn any_facts() -> impl Strategy<Value = EvmFacts> {
     let transaction = (addresses(), prop::option::of(addresses()), amounts(), calldata(), 0_u64..128);
     let receipt = (prop::collection::vec(logs(), 0..12), prop::option::of(0_u64..2), amounts(), amounts());
     let balance = (amounts(), amounts(), any::<bool>());
@@ -137,43 +118,26 @@ fn facts() -> impl Strategy<Value = EvmFacts> {
         let (logs, status, gas_used, price) = rc;
         let (before, after, has_balance) = balance;
         let change = BalanceChange { before: Some(before), after: has_balance.then_some(after) };
+        let base = facts::of(from, Address::ZERO, logs);
         EvmFacts {
-            chain: chain(),
             transaction: Transaction {
-                hash: B256::ZERO,
-                from,
                 to,
                 value,
                 input,
                 kind: Some(U64::from(kind)),
                 chain_id: None,
-                v: None,
-                block_number: None,
-                block_hash: None,
-                gas: None,
-                gas_price: None,
-                mint: None,
+                ..base.transaction
             },
             receipt: Receipt {
-                transaction_hash: B256::ZERO,
-                block_hash: None,
-                block_number: None,
-                contract_address: None,
                 gas_used,
                 effective_gas_price: Some(price),
                 status: status.map(U64::from),
-                logs,
-                l1_fee: None,
-                operator_fee_scalar: None,
-                operator_fee_constant: None,
-                blob_gas_used: None,
-                blob_gas_price: None,
+                ..base.receipt
             },
-            block: None,
             internal,
             balances: BTreeMap::from([(from, change)]),
             tokens,
-            also_on: Vec::new(),
+            ..base
         }
     })
 }
@@ -201,7 +165,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_panics_and_the_contract_holds(facts in facts(), wallet in prop::option::of(addresses())) {
+    fn nothing_panics_and_the_contract_holds(facts in any_facts(), wallet in prop::option::of(addresses())) {
         let question = Question { wallet: wallet.map(Account::from), explain: true, ..Question::default() };
         let _ = needs(&facts, &question, &RULES);
         if let Ok(answer) = classify(&facts, &question, &RULES) {
@@ -234,7 +198,7 @@ proptest! {
     }
 
     #[test]
-    fn adjudication_is_order_free(facts in facts(), seed: u64) {
+    fn adjudication_is_order_free(facts in any_facts(), seed: u64) {
         let question = Question::default();
         let scene = scene::read(&facts, &question, &RULES).expect("whoever acts is a party");
         let opinions = opine(&scene, &RULES);

@@ -1,6 +1,7 @@
 //! Who acts. The sender does, unless it only carries someone else's action: the smart account of a user operation, the Safe
 //! whose transaction it executes, the owner of an order that a solver settles. Packs say which events tell.
 
+use std::cell::LazyCell;
 use std::collections::BTreeSet;
 
 use alloy_primitives::Address;
@@ -8,19 +9,22 @@ use alloy_primitives::Address;
 use super::EvmFacts;
 use super::json::{Log, word_address};
 use super::scene::LOGS_MAX;
-use crate::rules::Rules;
+use crate::asset::{Account, Movement};
 use crate::rules::compile::{ActorRule, Field, Place};
+use crate::rules::{ChainRules, Rules};
 
 /// Accounts in one bundle that are told apart; past it the bundle is still known to hold several.
 const ACTORS_MAX: usize = 64;
 
 /// Everyone for whom the transaction was carried, other than its sender. Empty when the sender acts for itself.
-pub fn carried(facts: &EvmFacts, rules: &Rules) -> BTreeSet<Address> {
+pub fn carried(facts: &EvmFacts, movements: &[Movement], rules: &Rules, known: &ChainRules) -> BTreeSet<Address> {
+    let sender = Account::from(facts.transaction.from);
+    let is_idle = LazyCell::new(|| !movements.iter().any(|m| m.from == sender || m.to == sender));
     let mut actors = BTreeSet::new();
     for log in facts.receipt.logs.iter().take(LOGS_MAX) {
         let Some(topic0) = log.topic0() else { continue };
-        for rule in rules.actors(&topic0).iter().filter(|rule| speaks(rule, log, facts, rules)) {
-            if actors.len() < ACTORS_MAX {
+        for rule in rules.actors(&topic0).iter().filter(|rule| speaks(rule, log, facts, known)) {
+            if actors.len() < ACTORS_MAX && (!rule.idle_sender || *is_idle) {
                 actors.extend(named(rule, log));
             }
         }
@@ -28,9 +32,9 @@ pub fn carried(facts: &EvmFacts, rules: &Rules) -> BTreeSet<Address> {
     if actors.contains(&facts.transaction.from) { BTreeSet::new() } else { actors }
 }
 
-fn speaks(rule: &ActorRule, log: &Log, facts: &EvmFacts, rules: &Rules) -> bool {
+fn speaks(rule: &ActorRule, log: &Log, facts: &EvmFacts, known: &ChainRules) -> bool {
     let stands = match &rule.place {
-        Place::Role(role) => rules.holds_role(facts.chain.rules_slug(), log.address, rule.pack, role),
+        Place::Role(role) => known.holds_role(log.address, rule.pack, role),
         Place::Called => facts.transaction.to == Some(log.address),
         Place::Anywhere => true,
         // Nobody's legs are known before the actor is.

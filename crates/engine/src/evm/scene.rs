@@ -11,7 +11,7 @@ use super::movements::movements;
 use super::{BalanceChange, EvmFacts, InternalValue};
 use crate::asset::{Account, Asset, Movement, Seen};
 use crate::question::Question;
-use crate::rules::Rules;
+use crate::rules::{ChainRules, Rules};
 
 /// Logs past this count are still counted into movements, but nothing is read into them.
 pub const LOGS_MAX: usize = 20_000;
@@ -53,6 +53,8 @@ pub enum Doubt {
     SeveralActors(Vec<Address>),
     TooManyLogs(usize),
     TooManyLegs(usize),
+    /// Calls or claims past the bound were not looked at.
+    TooManyClaims,
     OutcomeUnknown,
     /// Amounts that no ledger of 256 bits can hold: the contract's logs contradict themselves.
     AmountOverflow,
@@ -62,6 +64,8 @@ pub enum Doubt {
 pub struct Scene<'a> {
     pub facts: &'a EvmFacts,
     pub perspective: Address,
+    /// What the rules know of this chain.
+    pub known: &'a ChainRules,
     /// Those for whom the sender carried the transaction.
     pub carried: BTreeSet<Address>,
     pub outcome: Outcome,
@@ -87,10 +91,15 @@ impl Scene<'_> {
 #[error("the wallet is neither sender, recipient nor party to any movement or log of the transaction")]
 pub struct WalletNotInTransaction;
 
-pub fn read<'a>(facts: &'a EvmFacts, question: &Question, rules: &Rules) -> Result<Scene<'a>, WalletNotInTransaction> {
+pub fn read<'a>(
+    facts: &'a EvmFacts,
+    question: &Question,
+    rules: &'a Rules,
+) -> Result<Scene<'a>, WalletNotInTransaction> {
     let outcome = outcome(facts);
     let mut movements = if outcome == Outcome::Failed { Vec::new() } else { movements(facts) };
-    let carried = actor::carried(facts, rules);
+    let known = rules.on(facts.chain.rules_slug());
+    let carried = actor::carried(facts, &movements, rules, known);
     let perspective = match question.wallet.as_ref() {
         None => carried.first().copied().unwrap_or(facts.transaction.from),
         Some(wallet) => {
@@ -124,7 +133,7 @@ pub fn read<'a>(facts: &'a EvmFacts, question: &Question, rules: &Rules) -> Resu
     if legs.len() > LEGS_MAX {
         doubts.push(Doubt::TooManyLegs(legs.len()));
     }
-    Ok(Scene { facts, perspective, carried, outcome, movements, legs, gas, doubts })
+    Ok(Scene { facts, perspective, known, carried, outcome, movements, legs, gas, doubts })
 }
 
 /// Before Byzantium a receipt has no status: the trace tells, and without one the gas does, in doubt.

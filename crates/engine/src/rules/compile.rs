@@ -132,6 +132,7 @@ pub struct ActorRule {
     /// `None` is the emitter itself.
     pub who: Option<Field>,
     pub selector: Option<FixedBytes<4>>,
+    pub idle_sender: bool,
 }
 
 /// Topic count and data length of an event. Unrelated events share a topic0, so a log must match exactly.
@@ -173,6 +174,7 @@ pub fn actor(pack: usize, row: &ActorRow) -> Result<ActorRule, Fault> {
         layout: Layout::of(&event, false),
         who: if row.who == "@emitter" { None } else { Some(field(&row.who, &params)?) },
         selector: function.map(|function| function.selector()),
+        idle_sender: row.idle_sender,
     })
 }
 

@@ -20,6 +20,9 @@ pub struct PackFile {
     /// A standard names no brand: its readings carry no protocol name.
     #[serde(default)]
     pub standard: bool,
+    /// Text in the name or symbol of an unsolicited token that lures; lower case.
+    #[serde(default)]
+    pub lures: Vec<String>,
     /// Role, then chain slug (or `every`), then checksummed addresses.
     #[serde(default)]
     pub contracts: BTreeMap<String, BTreeMap<String, Vec<String>>>,
@@ -46,6 +49,9 @@ pub struct ActorRow {
     /// Only when the transaction calls this function.
     #[serde(default)]
     pub call: Option<String>,
+    /// Only when nothing moved to or from the sender itself.
+    #[serde(default)]
+    pub idle_sender: bool,
 }
 
 /// A plain transfer to, or from, a contract of this pack that is itself an action: a deposit address, a payout.
@@ -157,6 +163,8 @@ fn sender_only() -> Vec<String> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reader {
+    /// What a position paid out: principal as far as it was decreased, fees beyond.
+    Collected,
     /// The emitter is a pool: what the wallet sent in and took out of pools is a swap.
     Amm,
 }

@@ -112,7 +112,7 @@ fn standing(
         let standings = logs
             .iter()
             .filter(|log| Account::from(log.pool) == *pool)
-            .map(|log| protocol::proved(scene, rules, log.rule, log.pool, log.standing));
+            .map(|log| protocol::proved(scene, log.rule, log.pool, log.standing));
         match standings.into_iter().find(|standing| standing.strength == Strength::Verified) {
             Some(standing) => packs.insert(standing.pack),
             None => return (Strength::Standard, None),

@@ -18,7 +18,7 @@ const CALL_DEPTH_MAX: usize = 6;
 pub(super) const CALLS_MAX: usize = 256;
 
 /// Transaction types that the chain itself makes out of a deposit on its parent: Arbitrum's and the OP stack's.
-const PARENT_DEPOSITS: [u64; 2] = [0x64, 0x7e];
+const PARENT_DEPOSITS: [u64; 4] = [0x64, 0x68, 0x69, 0x7e];
 
 pub fn opinions(scene: &Scene<'_>, rules: &Rules) -> Vec<Opinion> {
     let transaction = &scene.facts.transaction;
@@ -26,8 +26,10 @@ pub fn opinions(scene: &Scene<'_>, rules: &Rules) -> Vec<Opinion> {
         return Vec::new();
     }
     let Some(target) = transaction.to else { return deployment(scene) };
-    if PARENT_DEPOSITS.contains(&transaction.kind()) && scene.legs.iter().all(|leg| leg.direction == Direction::In) {
-        return vec![bare(scene, "evm/deposit", Category::BridgeIn)];
+    let is_coin_in = |leg: &Leg| leg.direction == Direction::In && leg.asset == Asset::Native;
+    if PARENT_DEPOSITS.contains(&transaction.kind()) && scene.legs.iter().all(is_coin_in) {
+        // The chain itself says it.
+        return vec![Opinion { strength: Strength::Verified, ..bare(scene, "evm/deposit", Category::BridgeIn) }];
     }
     if transaction.input.is_empty() {
         return plain_value(scene, target);
@@ -42,13 +44,15 @@ pub fn opinions(scene: &Scene<'_>, rules: &Rules) -> Vec<Opinion> {
         }
         let Some(call) = Calldata::split(input).filter(|_| looked_at <= CALLS_MAX) else { continue };
         for rule in rules.calls(&call.selector) {
-            let Some(strength) = standing(scene, rules, rule, target) else { continue };
+            let Some(strength) = standing(scene, rule, target) else { continue };
             match rule.opens {
                 Some(opens) if depth < CALL_DEPTH_MAX => {
                     let inside = calldata::open(&call, opens, target, scene.perspective);
                     open.extend(inside.into_iter().rev().map(|inner| (inner, depth.saturating_add(1))));
                 }
                 Some(_) => {}
+                // What is inside an envelope speaks for whoever acts; a receiver hears only a direct transfer.
+                None if depth > 0 && !scene.acts() => {}
                 None => found.extend(opinion(scene, rules, rule, &call, target, strength)),
             }
         }
@@ -70,12 +74,10 @@ fn is_quiet(category: Category) -> bool {
     matches!(category, Category::Approval | Category::Revoke | Category::ContractCall)
 }
 
-fn standing(scene: &Scene<'_>, rules: &Rules, rule: &CallRule, target: Address) -> Option<Strength> {
+fn standing(scene: &Scene<'_>, rule: &CallRule, target: Address) -> Option<Strength> {
     let chain = &scene.facts.chain;
     match &rule.place {
-        Place::Role(role) => {
-            rules.holds_role(chain.rules_slug(), target, rule.pack, role).then_some(Strength::Verified)
-        }
+        Place::Role(role) => scene.known.holds_role(target, rule.pack, role).then_some(Strength::Verified),
         Place::WrappedNative => chain.is_wrapped_native(target).then_some(Strength::Verified),
         Place::Anywhere | Place::Called => Some(Strength::Standard),
         Place::Moved => {

@@ -5,23 +5,20 @@ use alloy_primitives::{Address, B256, U256, keccak256};
 
 use crate::asset::{Account, Asset};
 use crate::evm::scene::Scene;
+use crate::rules::Factory;
 use crate::rules::file::Derive;
-use crate::rules::{Factory, Rules};
 
 /// Distinct tokens seen at one pool that are tried as its pair.
 const POOL_TOKENS_MAX: usize = 4;
 
 /// The pack whose factory made this pool.
-pub fn maker(scene: &Scene<'_>, rules: &Rules, pool: Address, derive: Derive) -> Option<usize> {
+pub fn maker(scene: &Scene<'_>, pool: Address, derive: Derive) -> Option<usize> {
     let tokens = tokens_of(scene, pool);
     let pairs = tokens.iter().enumerate().flat_map(|(at, first)| {
         tokens.iter().skip(at.saturating_add(1)).map(move |second| (*first.min(second), *first.max(second)))
     });
     pairs.into_iter().find_map(|(low, high)| {
-        rules
-            .factories(scene.facts.chain.rules_slug(), derive)
-            .find(|factory| makes(factory, low, high, pool))
-            .map(|factory| factory.pack)
+        scene.known.factories(derive).find(|factory| makes(factory, low, high, pool)).map(|factory| factory.pack)
     })
 }
 

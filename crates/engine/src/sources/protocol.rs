@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use alloy_primitives::{Address, B256, U256};
 
 use super::explain::{Explained, Words, explain};
-use super::{OPINIONS_MAX, amm, pools};
+use super::{OPINIONS_MAX, amm, pools, positions};
 use crate::asset::Seen;
 use crate::evm::json::{Log, word_address};
 use crate::evm::scene::{Direction, LOGS_MAX, Outcome, Scene};
@@ -23,13 +23,15 @@ pub fn opinions(scene: &Scene<'_>, rules: &Rules) -> Vec<Opinion> {
     for (position, log) in scene.facts.receipt.logs.iter().enumerate().take(LOGS_MAX) {
         let Some(topic0) = log.topic0() else { continue };
         for rule in rules.events(&topic0).iter().filter(|rule| rule.layout.fits(log) && holds(scene, rule, log)) {
-            let Some(standing) = standing(scene, rules, rule, log.address) else { continue };
+            let Some(standing) = standing(scene, rule, log.address) else { continue };
             match rule.reader {
                 Some(Reader::Amm) => swaps.push(amm::PoolLog { position, pool: log.address, rule, standing }),
-                None if found.len() < OPINIONS_MAX => {
-                    found.extend(opinion(scene, rules, rule, log, position, standing));
+                Some(Reader::Collected) | None if found.len() >= OPINIONS_MAX => {}
+                Some(Reader::Collected) => {
+                    let collected = opinion(scene, rules, rule, log, position, standing);
+                    found.extend(collected.into_iter().flat_map(|whole| positions::split(scene, whole, log)));
                 }
-                None => {}
+                None => found.extend(opinion(scene, rules, rule, log, position, standing)),
             }
         }
     }
@@ -40,7 +42,6 @@ pub fn opinions(scene: &Scene<'_>, rules: &Rules) -> Vec<Opinion> {
 
 /// Legs whose other side is a contract of a pack that takes plain transfers for an action.
 fn transfers<'a>(scene: &'a Scene<'_>, rules: &'a Rules) -> impl Iterator<Item = Opinion> {
-    let chain = scene.facts.chain.rules_slug();
     let opinion = move |at: usize, pack: usize, rule: &TransferRule| {
         let mut explains = LegSet::EMPTY;
         explains.insert(at);
@@ -57,7 +58,7 @@ fn transfers<'a>(scene: &'a Scene<'_>, rules: &'a Rules) -> impl Iterator<Item =
         }
     };
     scene.legs.iter().enumerate().flat_map(move |(at, leg)| {
-        let holders = leg.other.evm().into_iter().flat_map(move |other| rules.vouchers(chain, other));
+        let holders = leg.other.evm().into_iter().flat_map(move |other| scene.known.vouchers(other));
         holders.flat_map(move |(pack, role)| {
             let fits = move |rule: &&TransferRule| {
                 matches!((rule.way, leg.direction), (Way::Out, Direction::Out) | (Way::In, Direction::In))
@@ -90,10 +91,10 @@ pub struct Standing {
 
 /// `None` when the rule does not listen to this emitter. A rule for any contract gains the word of a pack that knows
 /// this one.
-fn standing(scene: &Scene<'_>, rules: &Rules, rule: &EventRule, emitter: Address) -> Option<Standing> {
+fn standing(scene: &Scene<'_>, rule: &EventRule, emitter: Address) -> Option<Standing> {
     let chain = &scene.facts.chain;
     let listens = match &rule.place {
-        Place::Role(role) => rules.holds_role(chain.rules_slug(), emitter, rule.pack, role),
+        Place::Role(role) => scene.known.holds_role(emitter, rule.pack, role),
         Place::WrappedNative => chain.is_wrapped_native(emitter),
         Place::Anywhere => true,
         Place::Called => scene.facts.transaction.to == Some(emitter),
@@ -104,9 +105,7 @@ fn standing(scene: &Scene<'_>, rules: &Rules, rule: &EventRule, emitter: Address
     }
     let vouched = match rule.place {
         Place::Role(_) | Place::WrappedNative => Some(rule.pack),
-        Place::Anywhere | Place::Called | Place::Moved => {
-            rules.vouchers(chain.rules_slug(), emitter).map(|(pack, _)| *pack).next()
-        }
+        Place::Anywhere | Place::Called | Place::Moved => scene.known.vouchers(emitter).first().map(|(pack, _)| *pack),
     };
     Some(match vouched {
         Some(pack) => Standing { strength: Strength::Verified, pack },
@@ -127,7 +126,7 @@ fn opinion(
         return None;
     }
     let Explained { legs, amounts } = explain(scene, &rule.out, &rule.incoming, log.address, &words)?;
-    let Standing { strength, pack } = proved(scene, rules, rule, log.address, standing);
+    let Standing { strength, pack } = proved(scene, rule, log.address, standing);
     Some(Opinion {
         source: Source::Protocol,
         rule: rule.id.clone(),
@@ -142,11 +141,11 @@ fn opinion(
 }
 
 /// A pool that nobody lists can still prove its factory.
-pub fn proved(scene: &Scene<'_>, rules: &Rules, rule: &EventRule, emitter: Address, standing: Standing) -> Standing {
+pub fn proved(scene: &Scene<'_>, rule: &EventRule, emitter: Address, standing: Standing) -> Standing {
     if standing.strength == Strength::Verified {
         return standing;
     }
-    let maker = rule.derive.and_then(|derive| pools::maker(scene, rules, emitter, derive));
+    let maker = rule.derive.and_then(|derive| pools::maker(scene, emitter, derive));
     maker.map_or(standing, |pack| Standing { strength: Strength::Verified, pack })
 }
 
@@ -187,9 +186,6 @@ pub fn touched(scene: &Scene<'_>, rules: &Rules) -> Option<usize> {
     let mut asked = BTreeSet::new();
     let contracts = facts.transaction.to.into_iter().chain(facts.receipt.logs.iter().map(|log| log.address));
     contracts.take(LOGS_MAX).filter(|contract| asked.insert(*contract)).find_map(|contract| {
-        rules
-            .vouchers(facts.chain.rules_slug(), contract)
-            .map(|(pack, _)| *pack)
-            .find(|pack| rules.protocol(*pack).is_some())
+        scene.known.vouchers(contract).iter().map(|(pack, _)| *pack).find(|pack| rules.protocol(*pack).is_some())
     })
 }

@@ -1,0 +1,102 @@
+//! Contracts that forge well-known events gain nothing. For every rule that listens to any contract, a stranger logs its
+//! event in the wallet's name, with the wallet's own token and amount: the forged meaning never becomes authoritative.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "tests fail loudly")]
+
+mod facts;
+
+use alloy_primitives::{Address, B256, Bytes, U256, address};
+use engine::evm::EvmFacts;
+use engine::evm::json::Log;
+use engine::rules::compile::{EventRule, Field, LegSpec, Place, What, Who};
+use engine::{Account, Category, Classification, Question, Rules, classify};
+
+const WALLET: Address = address!("00000000000000000000000000000000000000AA");
+const STRANGER: Address = address!("00000000000000000000000000000000000000BB");
+const THIRD: Address = address!("00000000000000000000000000000000000000CC");
+const TOKEN: Address = address!("00000000000000000000000000000000000000DD");
+const AMOUNT: u64 = 1_234_567_890_123;
+
+/// The rule's own event, filled so that everything it asks of the log holds.
+fn forged(rule: &EventRule) -> Log {
+    let mut topics = vec![B256::ZERO; rule.layout.topics];
+    let mut words = vec![[0_u8; 32]; rule.layout.words];
+    let mut set = |field: Field, value: U256| match field {
+        Field::Topic(at) => topics[at] = B256::from(value),
+        Field::Word(at) => words[at] = value.to_be_bytes(),
+    };
+    let as_number = |address: Address| U256::from_be_bytes(address.into_word().0);
+    for spec in rule.out.iter().chain(&rule.incoming) {
+        let LegSpec { what, amount, .. } = spec;
+        match what {
+            What::Asset(field) => set(*field, as_number(TOKEN)),
+            What::With(field) => set(*field, as_number(STRANGER)),
+            _ => {}
+        }
+        if let Some(field) = amount {
+            set(*field, U256::from(AMOUNT));
+        }
+    }
+    for who in &rule.who {
+        if let Who::Field(field) = who {
+            set(*field, as_number(WALLET));
+        }
+    }
+    for (field, value) in &rule.only.equals {
+        set(*field, *value);
+    }
+    if let Some(field) = rule.only.positive {
+        set(field, U256::ONE);
+    }
+    if let Some(field) = rule.only.negative {
+        set(field, U256::MAX);
+    }
+    if topics.is_empty() {
+        topics.push(rule.topic0);
+    }
+    topics[0] = rule.topic0;
+    Log { address: STRANGER, topics, data: Bytes::from(words.concat()), log_index: None }
+}
+
+fn transfer(from: Address, to: Address) -> Log {
+    let topic = engine::evm::movements::TRANSFER;
+    let data = Bytes::from(U256::from(AMOUNT).to_be_bytes_vec());
+    Log { address: TOKEN, topics: vec![topic, from.into_word(), to.into_word()], data, log_index: None }
+}
+
+/// What a stranger can make happen without giving anything: nothing moves, the wallet pays it, or it dusts the wallet.
+fn stagings(rule: &EventRule) -> [(&'static str, EvmFacts); 3] {
+    let log = || forged(rule);
+    [
+        ("nothing moves", facts::of(THIRD, STRANGER, vec![log()])),
+        ("the wallet pays a stranger", facts::of(WALLET, STRANGER, vec![transfer(WALLET, STRANGER), log()])),
+        ("a stranger sends dust", facts::of(THIRD, STRANGER, vec![transfer(STRANGER, WALLET), log()])),
+    ]
+}
+
+/// Categories that book nothing as such, whoever claims them.
+fn is_harmless(category: Category) -> bool {
+    matches!(category, Category::Transfer | Category::ContractCall | Category::Spam | Category::NftTransfer)
+}
+
+#[test]
+fn no_generic_rule_is_fooled_by_a_stranger() {
+    let rules = Rules::embedded().expect("embedded packs load");
+    let generic: Vec<&EventRule> =
+        rules.event_rules().filter(|rule| !matches!(rule.place, Place::Role(_) | Place::WrappedNative)).collect();
+    assert!(generic.len() >= 8, "{} generic rules", generic.len());
+    let mut fooled = Vec::new();
+    for rule in generic {
+        for (staging, facts) in stagings(rule) {
+            let question = Question { wallet: Some(Account::from(WALLET)), explain: true, ..Question::default() };
+            let Ok(answer) = classify(&facts, &question, &rules) else { continue };
+            let Classification { category, needs_review, .. } = answer;
+            // A governance or delegation log moves nothing and books nothing.
+            let moved = !answer.assets.sent.is_empty() || !answer.assets.received.is_empty();
+            if !needs_review && !is_harmless(category) && moved {
+                fooled.push(format!("{}: {staging}: {}", rule.id, category.name()));
+            }
+        }
+    }
+    assert!(fooled.is_empty(), "{}", fooled.join("\n"));
+}
