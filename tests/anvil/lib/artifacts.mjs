@@ -1,4 +1,4 @@
-// Compiled contracts as their publishers ship them: three layouts of the same thing, read into one.
+// Compiled contracts as their publishers ship them: four layouts of the same thing, read into one.
 
 import { createRequire } from "node:module";
 import { AbiCoder, Interface, concat } from "ethers";
@@ -8,7 +8,9 @@ const require = createRequire(import.meta.url);
 /** Loads `{ abi, bytecode, linkReferences }` from a file of an installed package. */
 export function artifact(file) {
   const { abi, bytecode, linkReferences = {} } = require(file);
-  return { abi, bytecode: bytecode.replace(/^0x/, ""), linkReferences };
+  // Foundry nests what the others keep flat. None of its contracts here needs a library.
+  const code = bytecode.object ?? bytecode;
+  return { abi, bytecode: code.replace(/^0x/, ""), linkReferences };
 }
 
 /** What a deployment transaction carries: linked bytecode followed by the constructor's arguments. */

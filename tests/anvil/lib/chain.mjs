@@ -1,5 +1,5 @@
-// The connection to anvil, and the only two ways to change its state: a signed transaction from an ordinary account, and
-// a deployment from an impersonated mainnet deployer.
+// The connection to anvil, and how its state changes: by a signed transaction from an ordinary account, or by a
+// deployment from an impersonated mainnet deployer. Where neither gives the right address, see placement.mjs.
 //
 // ethers signs and encodes; requests go out by hand, because its provider waits seconds for a receipt that anvil has
 // within milliseconds.
@@ -12,7 +12,7 @@ import { initCode } from "./artifacts.mjs";
 
 /** The phrase that every anvil and hardhat node funds by default. It guards nothing. */
 const PHRASE = "test test test test test test test test test test test junk";
-const ROLES = ["deployer", "wallet", "friend", "maker", "batcher"];
+const ROLES = ["deployer", "wallet", "friend", "maker", "batcher", "bundler", "stranger"];
 
 const GWEI = 10n ** 9n;
 /** Anvil's base fee falls towards zero in near-empty blocks. Held still, fees stay the size that people pay. */

@@ -5,9 +5,9 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { Worker, isMainThread, parentPort } from "node:worker_threads";
 
-const CONTRACTS = ["DemoVault", "BatchAccount"];
+const CONTRACTS = ["DemoVault", "BatchAccount", "ForgedSupply", "ForgedSwap", "SpamToken", "FakeToken"];
 
-/** A promise of `{ DemoVault, BatchAccount }`, each an artifact. */
+/** A promise of `{ DemoVault, BatchAccount, … }`, each an artifact. */
 export function compileContracts() {
   const worker = new Worker(new URL(import.meta.url));
   return new Promise((resolve, reject) => worker.once("message", resolve).once("error", reject));

@@ -117,7 +117,7 @@ async function liquidityOf(chain, positions, id) {
 }
 
 /** Newton's method on integers, rounded down. */
-function squareRoot(value) {
+export function squareRoot(value) {
   let guess = 1n << BigInt(Math.ceil(value.toString(2).length / 2));
   for (;;) {
     const next = (guess + value / guess) / 2n;
