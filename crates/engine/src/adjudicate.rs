@@ -1,6 +1,7 @@
 //! From opinions to one reading: the claims that explain the movements, one of them principal, and what no claim explains
 //! named. Order-free: the same opinions in any order give the same reading.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use alloy_primitives::U256;
@@ -161,10 +162,11 @@ fn standing_claims(scene: &Scene<'_>, opinions: &[Opinion]) -> Vec<Opinion> {
     let claims = opinions.iter().filter(|opinion| is_claim(scene, opinion));
     let mut claims: Vec<Claim<'_>> = claims.map(|opinion| Claim { opinion, full: full(scene, opinion) }).collect();
     claims.sort_by(|a, b| order(a.opinion).cmp(&order(b.opinion)));
+    claims.dedup_by(|later, first| subject(later.opinion) == subject(first.opinion));
     let all = LegSet::all(scene.legs.len());
     let kept: Vec<&Claim<'_>> = claims
         .iter()
-        .filter(|claim| !claims.iter().any(|other| outdoes(other, claim) || repeats(claim.opinion, other.opinion)))
+        .filter(|claim| !claims.iter().any(|other| outdoes(other, claim)))
         .filter(|claim| !is_covered(claim.opinion, &claims))
         .collect();
     let is_whole = |claim: &Claim<'_>| claim.full == all && !all.is_empty();
@@ -192,9 +194,17 @@ fn full(scene: &Scene<'_>, opinion: &Opinion) -> LegSet {
     legs
 }
 
-/// A total order over opinions, so that their order of arrival cannot matter.
-fn order(o: &Opinion) -> (Option<Seen>, Source, &str, Category, LegSet, Strength, &[(usize, U256)]) {
-    (o.at, o.source, &o.rule, o.category, o.explains, o.strength, &o.amounts)
+/// What an opinion speaks of. Two rules that say the same of the same log are one voice.
+fn subject(o: &Opinion) -> (Option<Seen>, Source, Category, LegSet) {
+    (o.at, o.source, o.category, o.explains)
+}
+
+type Order<'a> = ((Option<Seen>, Source, Category, LegSet), Reverse<Strength>, &'a str, &'a [(usize, U256)]);
+
+/// A total order over opinions, so that their order of arrival cannot matter. Of one voice the strongest comes first, then
+/// the rule whose name does.
+fn order(o: &Opinion) -> Order<'_> {
+    (subject(o), Reverse(o.strength), &o.rule, &o.amounts)
 }
 
 /// A shape never decides, and a category is asserted only with the legs it needs.
@@ -218,14 +228,6 @@ fn outdoes(other: &Claim<'_>, claim: &Claim<'_>) -> bool {
     same_log && more && other_said.strength >= said.strength
 }
 
-/// Two rules that say the same of the same log: the stronger one speaks, then the one whose name comes first.
-fn repeats(claim: &Opinion, other: &Opinion) -> bool {
-    let same = (claim.at, claim.source, claim.category, claim.explains)
-        == (other.at, other.source, other.category, other.explains);
-    let key = |o: &Opinion| (std::cmp::Reverse(o.strength), o.rule.clone());
-    same && key(other) < key(claim)
-}
-
 /// A claim wholly covered by stronger ones of other categories adds nothing.
 fn is_covered(claim: &Opinion, claims: &[Claim<'_>]) -> bool {
     let stronger = claims
@@ -237,7 +239,7 @@ fn is_covered(claim: &Opinion, claims: &[Claim<'_>]) -> bool {
 
 fn principal(claims: &[Opinion]) -> Option<&Opinion> {
     claims.iter().min_by(|a, b| {
-        let key = |claim: &Opinion| (rank(claim.category), std::cmp::Reverse(claim.strength), claim.source);
+        let key = |claim: &Opinion| (rank(claim.category), Reverse(claim.strength), claim.source);
         key(a).cmp(&key(b)).then_with(|| order(a).cmp(&order(b)))
     })
 }

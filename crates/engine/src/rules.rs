@@ -50,6 +50,7 @@ pub struct ChainRules {
     /// Contract to the packs and roles that vouch for it.
     contracts: BTreeMap<Address, Vec<(usize, String)>>,
     factories: Vec<Factory>,
+    fees: Vec<u32>,
     /// Folded symbols of canonical tokens, and their contracts. A canonical token never collides, even once renamed.
     canonical_symbols: BTreeSet<String>,
     canonical: BTreeSet<Address>,
@@ -87,6 +88,11 @@ impl ChainRules {
     /// Packs and roles that vouch for the contract.
     pub fn vouchers(&self, contract: Address) -> &[(usize, String)] {
         self.contracts.get(&contract).map_or(&[], Vec::as_slice)
+    }
+
+    /// Fee tiers of any factory here, each once.
+    pub fn fees(&self) -> &[u32] {
+        &self.fees
     }
 
     pub fn factories(&self, derive: Derive) -> impl Iterator<Item = &Factory> {
@@ -258,7 +264,11 @@ impl Loader {
         let engine = format!("{}+{digest}", env!("CARGO_PKG_VERSION"));
         let Self { packs, events, calls, transfers, actors, mut chains, .. } = self;
         let every = chains.remove(EVERY_CHAIN).unwrap_or_default();
-        chains.values_mut().for_each(|chain| chain.include(&every));
+        for chain in chains.values_mut() {
+            chain.include(&every);
+            let fees: BTreeSet<u32> = chain.factories.iter().flat_map(|factory| &factory.fees).copied().collect();
+            chain.fees = fees.into_iter().collect();
+        }
         Ok(Rules { packs, events, calls, transfers, actors, chains, every, engine })
     }
 

@@ -17,9 +17,28 @@ pub fn maker(scene: &Scene<'_>, pool: Address, derive: Derive) -> Option<usize> 
     let pairs = tokens.iter().enumerate().flat_map(|(at, first)| {
         tokens.iter().skip(at.saturating_add(1)).map(move |second| (*first.min(second), *first.max(second)))
     });
-    pairs.into_iter().find_map(|(low, high)| {
-        scene.known.factories(derive).find(|factory| makes(factory, low, high, pool)).map(|factory| factory.pack)
+    pairs.into_iter().find_map(|(low, high)| match derive {
+        Derive::UniswapV2 => {
+            let salt = keccak256([low.as_slice(), high.as_slice()].concat());
+            made_by(scene, pool, derive, salt, |_| true)
+        }
+        Derive::UniswapV3 => scene.known.fees().iter().find_map(|fee| {
+            made_by(scene, pool, derive, v3_salt(low, high, *fee), |factory| factory.fees.contains(fee))
+        }),
     })
+}
+
+fn made_by(
+    scene: &Scene<'_>,
+    pool: Address,
+    derive: Derive,
+    salt: B256,
+    knows: impl Fn(&Factory) -> bool,
+) -> Option<usize> {
+    let mut candidates = scene.known.factories(derive).filter(|factory| knows(factory));
+    candidates
+        .find(|factory| factory.deployer.create2(salt, factory.init_code_hash) == pool)
+        .map(|factory| factory.pack)
 }
 
 fn tokens_of(scene: &Scene<'_>, pool: Address) -> Vec<Address> {
@@ -36,19 +55,6 @@ fn tokens_of(scene: &Scene<'_>, pool: Address) -> Vec<Address> {
         }
     }
     tokens
-}
-
-fn makes(factory: &Factory, low: Address, high: Address, pool: Address) -> bool {
-    match factory.derive {
-        Derive::UniswapV2 => {
-            let salt = keccak256([low.as_slice(), high.as_slice()].concat());
-            factory.deployer.create2(salt, factory.init_code_hash) == pool
-        }
-        Derive::UniswapV3 => factory.fees.iter().any(|fee| {
-            let salt = v3_salt(low, high, *fee);
-            factory.deployer.create2(salt, factory.init_code_hash) == pool
-        }),
-    }
 }
 
 /// `keccak256(abi.encode(token0, token1, fee))`.
