@@ -2,6 +2,7 @@
 
 mod chains;
 mod classify;
+mod eval;
 mod keys;
 mod rules;
 mod serve;
@@ -31,6 +32,8 @@ enum Command {
     Serve(serve::Args),
     /// Classify transactions here and now, without a service
     Classify(classify::Args),
+    /// Classify a labelled set of your own and report how right the readings are
+    Eval(eval::Args),
     /// Make, list and revoke API keys
     #[command(subcommand)]
     Keys(keys::Command),
@@ -50,6 +53,7 @@ pub(crate) async fn run() -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::Serve(args) => serve::run(&config, &args).await,
         Command::Classify(args) => classify::run(&config, &args).await,
+        Command::Eval(args) => eval::run(&config, &args).await,
         Command::Keys(command) => keys::run(&config, &command).await,
         Command::Chains(args) => chains::run(&config, &args),
         Command::Rules(command) => rules::run(&config, &command),

@@ -10,6 +10,7 @@
 )]
 
 mod demo;
+mod eval;
 mod finding;
 mod harness;
 mod hostile;
