@@ -10,7 +10,7 @@ use crate::asset::Seen;
 use crate::category::{Category, Legs};
 use crate::confidence::{self, Weighing};
 use crate::evm::scene::{Direction, Doubt, Leg, Outcome, Scene};
-use crate::opinion::{LegSet, Opinion, Source, Strength};
+use crate::opinion::{LegSet, Opinion, Role, Source, Strength};
 use crate::question::Question;
 use crate::rules::Rules;
 use crate::sources::{OPINIONS_MAX, protocol};
@@ -109,8 +109,10 @@ pub fn adjudicate(scene: &Scene<'_>, opinions: Vec<Opinion>) -> Reading {
         has_doubt: !doubts.is_empty(),
     });
     let treatment_open = principal.category.row().treatment.taxable().is_none();
+    // What an account pays to have its operation carried is gas, and gas is never what a transaction was.
+    let only_carried = scene.acts() && !scene.carried.is_empty() && principal.role == Role::Fee;
     Reading {
-        category: principal.category,
+        category: if only_carried { Category::ContractCall } else { principal.category },
         confidence,
         needs_review: treatment_open || confidence < confidence::REVIEW_BELOW,
         decided_by: principal.source,
@@ -171,7 +173,10 @@ fn standing_claims(scene: &Scene<'_>, opinions: &[Opinion]) -> Vec<Opinion> {
         .collect();
     let is_whole = |claim: &Claim<'_>| claim.full == all && !all.is_empty();
     let whole = kept.iter().filter(|claim| is_whole(claim)).map(|claim| claim.opinion.strength).max();
+    // What is spam is nothing else.
+    let is_spam = kept.iter().any(|claim| claim.opinion.category == Category::Spam);
     kept.into_iter()
+        .filter(|claim| !is_spam || claim.opinion.category == Category::Spam)
         .filter(|claim| is_whole(claim) || whole.is_none_or(|whole| claim.opinion.strength > whole))
         .map(|claim| claim.opinion.clone())
         .collect()
@@ -228,18 +233,26 @@ fn outdoes(other: &Claim<'_>, claim: &Claim<'_>) -> bool {
     same_log && more && other_said.strength >= said.strength
 }
 
-/// A claim wholly covered by stronger ones of other categories adds nothing.
+/// A claim wholly covered by stronger ones adds nothing.
 fn is_covered(claim: &Opinion, claims: &[Claim<'_>]) -> bool {
     let stronger = claims
         .iter()
-        .filter(|other| other.opinion.strength > claim.strength && other.opinion.category != claim.category)
+        .filter(|other| other.opinion.strength > claim.strength)
         .fold(LegSet::EMPTY, |covered, other| covered.union(other.full));
     !claim.explains.is_empty() && claim.explains.is_subset(stronger)
 }
 
+/// Fees, refunds and what was earned on the way stand beside another action, and are principal only when alone.
+fn is_accessory(claim: &Opinion) -> bool {
+    match claim.role {
+        Role::Fee | Role::Interest | Role::Reward | Role::Refund => true,
+        Role::Principal | Role::FlashBorrow | Role::FlashRepay | Role::BridgeOut | Role::BridgeIn | Role::Item => false,
+    }
+}
+
 fn principal(claims: &[Opinion]) -> Option<&Opinion> {
     claims.iter().min_by(|a, b| {
-        let key = |claim: &Opinion| (rank(claim.category), Reverse(claim.strength), claim.source);
+        let key = |claim: &Opinion| (is_accessory(claim), rank(claim.category), Reverse(claim.strength), claim.source);
         key(a).cmp(&key(b)).then_with(|| order(a).cmp(&order(b)))
     })
 }

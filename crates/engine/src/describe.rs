@@ -7,10 +7,29 @@ use crate::evm::scene::Doubt;
 /// Legs listed by name in one sentence; the rest are counted.
 const LISTED_MAX: usize = 4;
 
-pub fn description(category: Category, assets: &Assets, protocol: Option<&str>, treatment: Treatment) -> String {
+pub fn description(
+    category: Category,
+    assets: &Assets,
+    protocol: Option<&str>,
+    treatment: Treatment,
+    needs_review: bool,
+) -> String {
     let what = action(category, assets);
     let place = protocol.map(|name| format!(" on {name}")).unwrap_or_default();
-    format!("{what}{place}. {}", consequence(category, treatment))
+    let consequence = if needs_review { leaning(treatment) } else { consequence(category, treatment) };
+    format!("{what}{place}. {consequence}")
+}
+
+/// While a person has yet to decide, the treatment is only a pointer.
+fn leaning(treatment: Treatment) -> String {
+    let to = match treatment {
+        Treatment::Disposal => "a disposal",
+        Treatment::Income => "income",
+        Treatment::NonTaxable => "no taxable event",
+        Treatment::Expense => "an expense",
+        Treatment::NeedsReview => return "A person decides the treatment.".to_owned(),
+    };
+    format!("A person decides the treatment; the leaning is to {to}.")
 }
 
 fn action(category: Category, assets: &Assets) -> String {

@@ -21,6 +21,7 @@ pub mod present;
 pub mod question;
 pub mod rules;
 pub mod sources;
+pub mod steps;
 
 pub use asset::Account;
 pub use category::Category;

@@ -7,19 +7,20 @@ use crate::amount::Amount;
 use crate::asset::{Account, Asset, Seen};
 use crate::category::{Category, LedgerAction, Treatment};
 use crate::classification::{
-    API_VERSION, Action, Alternate, AssetLeg, Assets, BlockTime, Classification, Evidence, GreyArea, Parent, Step,
+    API_VERSION, Action, Alternate, AssetLeg, Assets, BlockTime, Classification, Evidence, GreyArea, Parent,
 };
 use crate::describe;
 use crate::evm::Token;
 use crate::evm::scene::{Direction, Leg, Scene};
-use crate::opinion::{Opinion, Role, Strength};
-use crate::policy::{self, Circumstances, Position};
+use crate::opinion::{Opinion, Strength};
+use crate::policy::{self, Circumstances};
 use crate::question::Question;
 use crate::rules::Rules;
+use crate::steps;
 
 /// How much of a leg is shown: a step may speak for a part of it.
 #[derive(Debug, Clone, Copy)]
-enum Part {
+pub(crate) enum Part {
     Whole,
     Amount(U256),
 }
@@ -32,9 +33,11 @@ pub fn present(scene: &Scene<'_>, reading: &Reading, question: &Question, rules:
     let assets = assets(scene, |_| Some(Part::Whole));
     let position = policy::position(reading.category, &question.policy, circumstances(scene, reading, question, None));
     let leaning = if reading.category == Category::Unclassified { Treatment::NeedsReview } else { position.treatment };
-    let description = describe::description(reading.category, &assets, reading.protocol.as_deref(), leaning);
-    let steps = steps(scene, reading, question);
-    let memo = steps.as_ref().map(|steps| memo(&description, steps));
+    let spoken_of = steps::principal_assets(scene, reading).unwrap_or_else(|| assets.clone());
+    let description =
+        describe::description(reading.category, &spoken_of, reading.protocol.as_deref(), leaning, reading.needs_review);
+    let steps = steps::steps(scene, reading, question);
+    let memo = steps.as_ref().map(|steps| steps::memo(&description, steps));
     Classification {
         api_version: API_VERSION,
         id: None,
@@ -83,7 +86,12 @@ fn grey_area((note, side): (&'static str, crate::category::Side)) -> GreyArea {
 }
 
 /// What the table's conditions ask, for the whole transaction or for one claim in it.
-fn circumstances(scene: &Scene<'_>, reading: &Reading, question: &Question, claim: Option<&Opinion>) -> Circumstances {
+pub(crate) fn circumstances(
+    scene: &Scene<'_>,
+    reading: &Reading,
+    question: &Question,
+    claim: Option<&Opinion>,
+) -> Circumstances {
     let counts = |at: usize| claim.is_none_or(|claim| claim.explains.contains(at));
     let legs = || scene.legs.iter().enumerate().filter(|(at, _)| counts(*at)).map(|(_, leg)| leg);
     let out = legs().any(|leg| leg.direction == Direction::Out);
@@ -97,7 +105,7 @@ fn circumstances(scene: &Scene<'_>, reading: &Reading, question: &Question, clai
     }
 }
 
-fn assets(scene: &Scene<'_>, wanted: impl Fn(usize) -> Option<Part>) -> Assets {
+pub(crate) fn assets(scene: &Scene<'_>, wanted: impl Fn(usize) -> Option<Part>) -> Assets {
     let mut assets = Assets { gas: scene.gas.map(|gas| gas_leg(scene, gas)), ..Assets::default() };
     for (at, leg) in scene.legs.iter().enumerate() {
         let Some(part) = wanted(at) else { continue };
@@ -183,63 +191,6 @@ fn name_token(printed: &mut AssetLeg, scene: &Scene<'_>, contract: Account) {
         printed.symbol_collision = true;
         printed.display_symbol = Some(format!("{} ({head}…{tail})", printed.symbol));
     }
-}
-
-/// Always on a bridge, an order, a flash loan and a batch of NFTs, and wherever the reading holds more than one category.
-fn steps(scene: &Scene<'_>, reading: &Reading, question: &Question) -> Option<Vec<Step>> {
-    let is_stepped = matches!(
-        reading.category,
-        Category::BridgeOut
-            | Category::BridgeIn
-            | Category::BridgeSwap
-            | Category::OrderPlace
-            | Category::OrderCancel
-            | Category::FlashLoan
-    );
-    let nfts = scene.legs.iter().filter(|leg| leg.asset.is_nft()).count();
-    let is_batch = matches!(reading.category, Category::NftPurchase | Category::NftSale) && nfts > 1;
-    let has_several = reading.claims.iter().any(|claim| claim.category != reading.category);
-    if !(is_stepped || is_batch || has_several) {
-        return None;
-    }
-    let mut seen = Vec::new();
-    let mut steps = Vec::new();
-    for claim in &reading.claims {
-        let key = (claim.category, claim.explains);
-        if seen.contains(&key) {
-            continue;
-        }
-        seen.push(key);
-        let position =
-            policy::position(claim.category, &question.policy, circumstances(scene, reading, question, Some(claim)));
-        let part = |at| claim.amount_of(at).map_or(Part::Whole, Part::Amount);
-        let mut assets = assets(scene, |at| claim.explains.contains(at).then(|| part(at)));
-        assets.gas = None;
-        let role =
-            if claim.category != reading.category && claim.role == Role::Principal { Role::Item } else { claim.role };
-        steps.push(Step {
-            leg_index: steps.len(),
-            role,
-            category: claim.category,
-            taxable: if reading.needs_review { None } else { position.treatment.taxable() },
-            treatment: position.treatment,
-            ledger_action: if reading.needs_review { LedgerAction::Review } else { position.ledger_action },
-            protocol: claim.protocol.as_deref().map(str::to_owned),
-            description: step_description(claim, &assets, &position),
-            assets,
-        });
-    }
-    Some(steps)
-}
-
-fn step_description(claim: &Opinion, assets: &Assets, position: &Position) -> String {
-    describe::description(claim.category, assets, claim.protocol.as_deref(), position.treatment)
-}
-
-fn memo(description: &str, steps: &[Step]) -> String {
-    let lines: Vec<String> =
-        steps.iter().map(|step| format!("{}. {}", step.leg_index.saturating_add(1), step.description)).collect();
-    format!("{description} Post as: {}", lines.join(" "))
 }
 
 /// Why a person should look, from the gravest reason down.

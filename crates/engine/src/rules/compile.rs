@@ -47,6 +47,8 @@ pub struct LegSpec {
 pub enum What {
     /// The asset whose contract the parameter names; the native coin answers for its wrapper.
     Asset(Field),
+    /// The NFT of this contract with this id.
+    Item(Field, Field),
     /// The emitting, or called, contract is the token.
     Emitter,
     Native,
@@ -392,6 +394,10 @@ fn specs(texts: &[String], fields: &Fields) -> Result<Vec<LegSpec>, Fault> {
             "@counterparty" => What::Counterparty,
             "@exact" if amount.is_some() => What::Exact,
             "@any" => What::Any,
+            other if other.contains('#') => {
+                let (contract, id) = other.split_once('#').unwrap_or_default();
+                What::Item(field(contract, fields)?, field(id, fields)?)
+            }
             other if other.starts_with("@with:") => What::With(field(other.trim_start_matches("@with:"), fields)?),
             other if other.starts_with('@') => return Err(format!("no class of legs is called `{other}`")),
             name => What::Asset(field(name, fields)?),

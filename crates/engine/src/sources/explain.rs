@@ -59,7 +59,7 @@ fn one(
         return Some(true);
     }
     let asset = match spec.what {
-        What::Asset(field) => Some(words.address(field)?),
+        What::Asset(field) | What::Item(field, _) => Some(words.address(field)?),
         _ => None,
     };
     let party = match spec.what {
@@ -67,9 +67,14 @@ fn one(
         What::With(field) => Some(words.address(field)?),
         _ => None,
     };
+    let id = match spec.what {
+        What::Item(_, field) => Some(words.amount(field)?),
+        _ => None,
+    };
     let mut found = false;
     for (at, leg) in scene.legs.iter().enumerate().filter(|(_, leg)| leg.direction == direction) {
-        if !matches_leg(scene, spec, leg, emitter, asset.or(party), amount) {
+        let has_id = id.is_none_or(|id| matches!(leg.asset, Asset::Nft { id: of_leg, .. } if of_leg == id));
+        if !has_id || !matches_leg(scene, spec, leg, emitter, asset.or(party), amount) {
             continue;
         }
         found = true;
@@ -90,7 +95,7 @@ fn matches_leg(
     amount: Option<U256>,
 ) -> bool {
     match spec.what {
-        What::Asset(_) => named.is_some_and(|asset| is_asset(scene, leg, asset)),
+        What::Asset(_) | What::Item(..) => named.is_some_and(|asset| is_asset(scene, leg, asset)),
         What::Emitter => is_asset(scene, leg, emitter),
         What::Native => is_native(scene, leg.asset),
         What::Nft => leg.asset.is_nft(),

@@ -43,7 +43,30 @@ const READINGS: &[(&str, &str, &str, &str)] = &[
     ("legacy_transfer", "transfer non_taxable", "0.03 ETH ->", ""),
     ("access_list_transfer", "transfer non_taxable", "0.04 ETH ->", ""),
     ("zero_value_call", "contract_call non_taxable", "->", ""),
+    ("nft_mint", "nft_mint non_taxable", "-> DBADGE", ""),
+    ("batch_7702", "transfer non_taxable", "ETH dUSD ->", ""),
+    ("safe_transfer_token", "transfer non_taxable", "dUSD ->", ""),
+    ("safe_swap", "swap disposal", "dEUR -> dUSD", "Uniswap v2"),
+    ("safe_multisend", "swap disposal", "dUSD -> ETH", "Uniswap v2"),
+    ("userop_swap", "swap disposal", "ETH dUSD -> dEUR", "Uniswap v2"),
+    ("userop_transfer", "transfer non_taxable", "ETH dUSD ->", ""),
+    ("seaport_buy", "nft_purchase disposal", "ETH -> DBADGE", "Seaport"),
+    ("seaport_sell_by_offer", "nft_sale disposal", "DBADGE -> WETH", "Seaport"),
+    ("seaport_buy_batch", "nft_purchase disposal", "ETH -> DBADGE DBADGE", "Seaport"),
+    ("balancer_swap", "swap disposal", "dUSD -> dEUR", "Balancer v2"),
+    ("balancer_join", "liquidity_add disposal", "dEUR dUSD -> 50dUSD-50dEUR", "Balancer v2"),
+    ("balancer_exit", "liquidity_remove disposal", "50dUSD-50dEUR -> dEUR dUSD", "Balancer v2"),
+    ("v4_swap", "swap disposal", "ETH -> dUSD", "Uniswap v4"),
+    ("fork_v2_swap", "swap disposal", "dUSD -> dEUR", ""),
+    ("fork_v2_liquidity_add", "liquidity_add disposal", "dEUR dUSD -> UNI-V2", ""),
+    ("fork_vault_deposit", "vault_deposit non_taxable", "dUSD -> dvUSD", ""),
+    ("spam_airdrop", "spam non_taxable", "-> visit usdc-bonus.com", ""),
+    ("address_poisoning", "spam non_taxable", "->", ""),
+    ("usdc_imitation_receipt", "spam non_taxable", "-> USDC", ""),
 ];
+
+/// What strangers forge, and what only a person can tell: never an authoritative answer.
+const REVIEWED: &[&str] = &["forged_supply", "forged_swap", "fake_transfer"];
 
 /// Symbols, with the amount where the expectation states one.
 fn legs(side: &Value, with_amount: bool) -> String {
@@ -67,7 +90,8 @@ async fn what_people_do_on_mainnet() {
         let answer = taxon.post("/v1/classify", &body).await;
         assert_eq!(answer.status, 200, "{name}: {}", answer.body);
         let got = &answer.body;
-        let with_amount = moved.contains(|c: char| c.is_ascii_digit()) && !moved.contains("UNI-V");
+        let with_amount =
+            moved.trim_start_matches("-> ").starts_with(|c: char| c.is_ascii_digit()) && !moved.contains("50dUSD");
         let (sent, received) =
             (legs(&got["assets"]["sent"], with_amount), legs(&got["assets"]["received"], with_amount));
         let text = |key: &str| got[key].as_str().unwrap_or_default().to_owned();
@@ -84,6 +108,58 @@ async fn what_people_do_on_mainnet() {
         }
     }
     assert!(told.is_empty(), "{}", told.join("\n"));
+}
+
+#[tokio::test]
+async fn what_strangers_forge_is_reviewed() {
+    let (anvil, scenario) = mainnet().await;
+    let taxon = Taxon::start(&[("local", 31_337, &anvil.url)]).await;
+    for name in REVIEWED {
+        let done = scenario.named(name);
+        let body = serde_json::json!({ "hash": done.hash, "wallet": done.wallet });
+        let got = taxon.post("/v1/classify", &body).await.body;
+        assert_eq!((&got["needs_review"], &got["taxable"]), (&true.into(), &Value::Null), "{name}: {got}");
+        assert!(got["review_note"].is_string());
+    }
+}
+
+#[tokio::test]
+async fn whoever_acts_is_the_perspective() {
+    let (anvil, scenario) = mainnet().await;
+    let taxon = Taxon::start(&[("local", 31_337, &anvil.url)]).await;
+    for name in ["safe_swap", "safe_multisend", "userop_swap", "userop_transfer"] {
+        let done = scenario.named(name);
+        let got = taxon.classify(&done.hash).await.body;
+        assert_eq!(got["perspective"], done.wallet.to_lowercase(), "{name}");
+        assert!(got["assets"]["gas"].is_null(), "{name}: someone else paid the gas");
+    }
+    let bundle = taxon.classify(&scenario.named("userop_bundle_of_two").hash).await.body;
+    assert_eq!(bundle["needs_review"], true, "two accounts act in one bundle");
+    assert!(bundle["review_note"].as_str().unwrap().contains("Several accounts"));
+}
+
+#[tokio::test]
+async fn several_steps_are_told_one_by_one() {
+    let (anvil, scenario) = mainnet().await;
+    let taxon = Taxon::start(&[("local", 31_337, &anvil.url)]).await;
+    let cases: [(&str, &[&str]); 3] = [
+        ("aave_flash_loan", &["flash_borrow flash_loan", "flash_repay flash_loan"]),
+        ("seaport_buy_batch", &["item nft_purchase", "item nft_purchase"]),
+        ("userop_swap", &["fee fee_payment", "principal swap"]),
+    ];
+    for (name, expected) in cases {
+        let done = scenario.named(name);
+        let got =
+            taxon.post("/v1/classify", &serde_json::json!({ "hash": done.hash, "wallet": done.wallet })).await.body;
+        let steps: Vec<String> = got["legs"]
+            .as_array()
+            .unwrap_or_else(|| panic!("{name} has steps: {got}"))
+            .iter()
+            .map(|leg| format!("{} {}", leg["role"].as_str().unwrap(), leg["category"].as_str().unwrap()))
+            .collect();
+        assert_eq!(steps, expected, "{name}");
+        assert!(got["memo"].is_string() && got["parent"]["category"] == got["category"]);
+    }
 }
 
 #[tokio::test]

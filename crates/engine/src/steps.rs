@@ -1,0 +1,123 @@
+//! A transaction of several steps, told step by step: one claim each, with its part and its share of the legs.
+
+use crate::adjudicate::Reading;
+use crate::category::{Category, LedgerAction};
+use crate::classification::{Assets, Step};
+use crate::describe;
+use crate::evm::scene::Scene;
+use crate::opinion::{Opinion, Role};
+use crate::policy;
+use crate::present::{Part, assets, circumstances};
+use crate::question::Question;
+
+/// Always on a bridge, an order, a flash loan and a batch of NFTs, and wherever the reading holds more than one category.
+pub fn steps(scene: &Scene<'_>, reading: &Reading, question: &Question) -> Option<Vec<Step>> {
+    let is_batch = is_batch(scene, reading);
+    if !(is_always_stepped(reading.category) || is_batch || has_several(reading)) {
+        return None;
+    }
+    let mut seen = Vec::new();
+    let mut steps = Vec::new();
+    for claim in &reading.claims {
+        let key = (claim.category, claim.explains);
+        if seen.contains(&key) {
+            continue;
+        }
+        seen.push(key);
+        for role in roles(claim, reading, is_batch) {
+            steps.push(step(scene, reading, question, claim, steps.len(), role));
+        }
+    }
+    Some(steps)
+}
+
+/// What the principal alone moved, where other steps moved the rest.
+pub fn principal_assets(scene: &Scene<'_>, reading: &Reading) -> Option<Assets> {
+    let is_told_apart = has_several(reading) && reading.residual.is_empty() && !reading.needs_review;
+    let principal = || reading.claims.iter().filter(|claim| claim.category == reading.category);
+    let part = |at: usize| {
+        let claim = principal().find(|claim| claim.explains.contains(at))?;
+        Some(claim.amount_of(at).map_or(Part::Whole, Part::Amount))
+    };
+    (is_told_apart && principal().next().is_some()).then(|| assets(scene, part))
+}
+
+pub fn memo(description: &str, steps: &[Step]) -> String {
+    let line = |step: &Step| format!("{}. {}", step.leg_index.saturating_add(1), step.description);
+    let lines: Vec<String> = steps.iter().map(line).collect();
+    format!("{description} Post as: {}", lines.join(" "))
+}
+
+fn is_always_stepped(category: Category) -> bool {
+    matches!(
+        category,
+        Category::BridgeOut
+            | Category::BridgeIn
+            | Category::BridgeSwap
+            | Category::OrderPlace
+            | Category::OrderCancel
+            | Category::FlashLoan
+    )
+}
+
+fn is_batch(scene: &Scene<'_>, reading: &Reading) -> bool {
+    let nfts = scene.legs.iter().filter(|leg| leg.asset.is_nft()).count();
+    matches!(reading.category, Category::NftPurchase | Category::NftSale) && nfts > 1
+}
+
+fn has_several(reading: &Reading) -> bool {
+    reading.claims.iter().any(|claim| claim.category != reading.category)
+}
+
+/// A flash loan is two steps that cancel; the items of a batch, and what stands beside the principal, are items.
+fn roles(claim: &Opinion, reading: &Reading, is_batch: bool) -> Vec<Role> {
+    match claim.role {
+        Role::Principal if claim.category == Category::FlashLoan => vec![Role::FlashBorrow, Role::FlashRepay],
+        Role::Principal if is_batch || claim.category != reading.category => vec![Role::Item],
+        role => vec![role],
+    }
+}
+
+fn step(
+    scene: &Scene<'_>,
+    reading: &Reading,
+    question: &Question,
+    claim: &Opinion,
+    leg_index: usize,
+    role: Role,
+) -> Step {
+    let facts = circumstances(scene, reading, question, Some(claim));
+    let position = policy::position(claim.category, &question.policy, facts);
+    let mut assets = assets(scene, |at| part(claim, at, &reading.claims));
+    assets.gas = None;
+    let protocol = claim.protocol.as_deref();
+    let description = match role {
+        Role::FlashBorrow => "Borrowed within the transaction; the loan is repaid before it ends.".to_owned(),
+        Role::FlashRepay => "Repaid within the transaction; loan and repayment cancel.".to_owned(),
+        _ => describe::description(claim.category, &assets, protocol, position.treatment, reading.needs_review),
+    };
+    Step {
+        leg_index,
+        role,
+        category: claim.category,
+        taxable: if reading.needs_review { None } else { position.treatment.taxable() },
+        treatment: position.treatment,
+        ledger_action: if reading.needs_review { LedgerAction::Review } else { position.ledger_action },
+        protocol: protocol.map(str::to_owned),
+        description,
+        assets,
+    }
+}
+
+/// What a step shows of a leg. A price paid for several items at once belongs to none of them alone.
+fn part(claim: &Opinion, leg: usize, claims: &[Opinion]) -> Option<Part> {
+    if !claim.explains.contains(leg) {
+        return None;
+    }
+    if let Some(amount) = claim.amount_of(leg) {
+        return Some(Part::Amount(amount));
+    }
+    let mut sharing = claims.iter().filter(|other| other.category == claim.category && other.explains.contains(leg));
+    let is_shared = sharing.any(|other| other.explains != claim.explains);
+    (!is_shared).then_some(Part::Whole)
+}
