@@ -116,3 +116,31 @@ async fn a_batch_answers_in_input_order_and_keeps_failures_in_their_place() {
     assert!(failed["taxable"].is_null() && failed["needs_review"] == true && failed["confidence"] == 0);
     assert!(failed["review_note"].is_string() && failed["assets"]["sent"] == json!([]));
 }
+
+/// One ether from anvil's first account to its second, nonce 0, signed before EIP-155: it carries no chain id.
+const UNPROTECTED: &str = "0xf86c8085012a05f2008252089470997970c51812dc3a010c7d01b50e0d17dc79c8880de0b6b3a7640000801ba0\
+d720ad6657b2b5cb610b872aa9fba75fe3e931d9c0ad720ae843bdab4b578970a059a46c650d1fe94b5acd06ee87cbbe0a850d51bea7d5f902994a65f283dbedd6";
+
+#[tokio::test]
+async fn a_transaction_without_a_chain_id_may_stand_on_several_chains() {
+    let (first, second) = (Anvil::start(906).await, Anvil::start(907).await);
+    let taxon = Taxon::start(&[("first", 906, &first.url), ("second", 907, &second.url)]).await;
+    let hash = rpc(&second.url, "eth_sendRawTransaction", json!([UNPROTECTED])).await;
+    let hash = hash.as_str().unwrap();
+    let alone = taxon.classify(hash).await.body;
+    assert_eq!((&alone["chain"], &alone["needs_review"]), (&json!("second"), &json!(false)));
+
+    rpc(&first.url, "eth_sendRawTransaction", json!([UNPROTECTED])).await;
+    let both = taxon.classify(hash).await.body;
+    assert_eq!((&both["chain"], &both["taxable"]), (&json!("first"), &json!(null)), "the first in order serves");
+    assert!(both["review_note"].as_str().unwrap().contains("also stands on: second"));
+}
+
+#[tokio::test]
+async fn a_chain_fails_over_to_its_next_endpoint() {
+    let (anvil, scenario) = mainnet().await;
+    let endpoints = format!("http://127.0.0.1:9,{}", anvil.url);
+    let taxon = Taxon::start(&[("local", 31_337, &endpoints)]).await;
+    let answer = taxon.classify(&scenario.named("weth_wrap").hash).await;
+    assert_eq!((answer.status, answer.body["category"].as_str()), (200, Some("wrap")));
+}

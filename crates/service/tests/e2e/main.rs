@@ -9,6 +9,7 @@
     reason = "tests fail loudly"
 )]
 
+mod cli;
 mod demo;
 mod eval;
 mod finding;

@@ -1,0 +1,142 @@
+//! What moved, on chains and tokens that log it in their own way. Each is counted once, and none is lost.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail loudly")]
+
+mod facts;
+
+use std::sync::Arc;
+
+use alloy_primitives::{Address, B256, Bytes, U256, address, keccak256};
+use engine::asset::{Asset, Movement, NftKind};
+use engine::evm::json::Log;
+use engine::evm::movements::movements;
+use engine::evm::trace::InternalTransfer;
+use engine::evm::{EvmFacts, InternalValue, Token};
+
+const WALLET: Address = address!("00000000000000000000000000000000000000AA");
+const OTHER: Address = address!("00000000000000000000000000000000000000BB");
+const TOKEN: Address = address!("00000000000000000000000000000000000000DD");
+const WETH: Address = address!("C02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2");
+const NATIVE_LOG: Address = address!("0000000000000000000000000000000000001010");
+const PUNKS: Address = address!("b47e3cd837dDF8e4c57F05d70Ab865de6e193BBB");
+
+fn word(value: u64) -> B256 {
+    B256::from(U256::from(value))
+}
+
+fn log(emitter: Address, signature: &str, indexed: &[B256], data: &[B256]) -> Log {
+    let topics = [&[keccak256(signature)], indexed].concat();
+    let data = Bytes::from(data.iter().flat_map(|word| word.0).collect::<Vec<u8>>());
+    Log { address: emitter, topics, data, log_index: None }
+}
+
+fn with(logs: Vec<Log>) -> EvmFacts {
+    facts::of(WALLET, OTHER, logs)
+}
+
+fn one(facts: &EvmFacts) -> (Asset, Address, Address, u64) {
+    let found = movements(facts);
+    let [Movement { asset, from, to, amount, .. }] = found.as_slice() else { panic!("one movement, not {found:?}") };
+    (*asset, from.evm().unwrap(), to.evm().unwrap(), amount.to())
+}
+
+#[test]
+fn a_token_and_an_nft_share_a_signature_and_differ_in_layout() {
+    let (from, to) = (WALLET.into_word(), OTHER.into_word());
+    let transfer = "Transfer(address,address,uint256)";
+    let fungible = with(vec![log(TOKEN, transfer, &[from, to], &[word(7)])]);
+    assert_eq!(one(&fungible), (Asset::Token(TOKEN.into()), WALLET, OTHER, 7));
+    let nft = Asset::Nft { contract: TOKEN.into(), id: U256::from(7), kind: NftKind::Erc721 };
+    let indexed = with(vec![log(TOKEN, transfer, &[from, to, word(7)], &[])]);
+    assert_eq!(one(&indexed), (nft, WALLET, OTHER, 1));
+    // CryptoKitties and their age index nothing; the contract's own word tells an id from an amount.
+    let mut kitty = with(vec![log(TOKEN, transfer, &[], &[from, to, word(7)])]);
+    assert_eq!(one(&kitty), (Asset::Token(TOKEN.into()), WALLET, OTHER, 7));
+    kitty.tokens.insert(TOKEN, Arc::new(Token { is_erc721: true, ..Token::default() }));
+    assert_eq!(one(&kitty), (nft, WALLET, OTHER, 1));
+}
+
+#[test]
+fn erc1155_moves_one_or_many_ids() {
+    let parties = [OTHER.into_word(), WALLET.into_word(), OTHER.into_word()];
+    let single = with(vec![log(
+        TOKEN,
+        "TransferSingle(address,address,address,uint256,uint256)",
+        &parties,
+        &[word(5), word(3)],
+    )]);
+    let id = |id: u64| Asset::Nft { contract: TOKEN.into(), id: U256::from(id), kind: NftKind::Erc1155 };
+    assert_eq!(one(&single), (id(5), WALLET, OTHER, 3));
+    let arrays = [64, 160, 2, 5, 6, 2, 1, 9].map(word);
+    let batch = with(vec![log(TOKEN, "TransferBatch(address,address,address,uint256[],uint256[])", &parties, &arrays)]);
+    let moved: Vec<(Asset, u64)> = movements(&batch).iter().map(|m| (m.asset, m.amount.to())).collect();
+    assert_eq!(moved, [(id(5), 1), (id(6), 9)]);
+    let lies = [64, u64::MAX, 2, 5, 6].map(word);
+    let broken = with(vec![log(TOKEN, "TransferBatch(address,address,address,uint256[],uint256[])", &parties, &lies)]);
+    assert_eq!(movements(&broken), []);
+}
+
+#[test]
+fn a_punk_is_named_by_a_later_log() {
+    let (seller, buyer) = (WALLET.into_word(), OTHER.into_word());
+    let facts = with(vec![
+        log(PUNKS, "Transfer(address,address,uint256)", &[seller, buyer], &[word(1)]),
+        // The sale log names nobody as buyer, which is this contract's own mistake.
+        log(PUNKS, "PunkBought(uint256,uint256,address,address)", &[word(4242), seller, B256::ZERO], &[word(0)]),
+    ]);
+    let punk = Asset::Nft { contract: PUNKS.into(), id: U256::from(4242), kind: NftKind::Cryptopunk };
+    assert_eq!(one(&facts), (punk, WALLET, OTHER, 1));
+}
+
+#[test]
+fn a_wrapper_that_also_logs_a_transfer_counts_once() {
+    let deposit = log(WETH, "Deposit(address,uint256)", &[WALLET.into_word()], &[word(9)]);
+    let minted = log(WETH, "Transfer(address,address,uint256)", &[B256::ZERO, WALLET.into_word()], &[word(9)]);
+    let expected = (Asset::Token(WETH.into()), Address::ZERO, WALLET, 9);
+    assert_eq!(one(&with(vec![deposit.clone()])), expected);
+    assert_eq!(one(&with(vec![minted, deposit])), expected);
+    // Staking contracts log the same event and mint nothing.
+    let staked = log(TOKEN, "Deposit(address,uint256)", &[WALLET.into_word()], &[word(9)]);
+    assert_eq!(movements(&with(vec![staked])), []);
+}
+
+#[test]
+fn a_native_move_that_also_stands_in_a_log_counts_once() {
+    let parties = [NATIVE_LOG.into_word(), OTHER.into_word(), WALLET.into_word()];
+    let logged = || {
+        log(
+            NATIVE_LOG,
+            "LogTransfer(address,address,address,uint256,uint256,uint256,uint256,uint256)",
+            &parties,
+            &[word(5); 5],
+        )
+    };
+    let expected = (Asset::Native, OTHER, WALLET, 5);
+    let mut traced = with(vec![logged()]);
+    let transfer = InternalTransfer { from: OTHER, to: WALLET, value: U256::from(5) };
+    traced.internal = InternalValue::Traced { transfers: vec![transfer], failed: false };
+    assert_eq!(one(&traced), expected);
+    assert_eq!(one(&with(vec![logged()])), expected, "a log that stands alone counts too");
+}
+
+#[test]
+fn gas_that_a_chain_logs_is_not_a_movement() {
+    let paid =
+        log(NATIVE_LOG, "Transfer(address,address,uint256)", &[WALLET.into_word(), OTHER.into_word()], &[word(5)]);
+    let mut facts = with(vec![paid]);
+    let mut chain = (*facts.chain).clone();
+    chain.fee_collector = Some(OTHER);
+    facts.chain = Arc::new(chain);
+    assert_eq!(movements(&facts), []);
+}
+
+#[test]
+fn a_deposit_from_the_parent_chain_mints_what_it_brings() {
+    let mut optimism = with(Vec::new());
+    optimism.transaction.mint = Some(U256::from(8));
+    assert_eq!(one(&optimism), (Asset::Native, Address::ZERO, WALLET, 8));
+    let mut arbitrum = with(Vec::new());
+    arbitrum.transaction.kind = Some(alloy_primitives::U64::from(0x64));
+    arbitrum.transaction.value = U256::from(8);
+    assert_eq!(one(&arbitrum), (Asset::Native, Address::ZERO, OTHER, 8));
+}

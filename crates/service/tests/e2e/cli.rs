@@ -1,0 +1,104 @@
+//! The command line: what it prints, and how it ends.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn taxon(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_taxon"))
+        .args(arguments)
+        .env("TAXON_DATA_DIR", folder)
+        .env("TAXON_RPC_ETHEREUM", "http://user:secret@127.0.0.1:9/credential")
+        .env("TAXON_LOG", "error")
+        .current_dir(folder)
+        .output()
+        .unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn demo_hash(name: &str) -> String {
+    let recorded: Value = serde_json::from_str(include_str!("../../../../demo/scenario.json")).unwrap();
+    let done = recorded["transactions"].as_array().unwrap().iter().find(|done| done["name"] == name).unwrap();
+    done["hash"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_reading_on_a_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let hash = demo_hash("v2_swap_eth_in");
+    let table = taxon(folder.path(), &["classify", "--demo", "--chain", "demo", &hash]);
+    assert_eq!(table.status.code(), Some(0));
+    for line in ["swap", "disposal (taxable)", "Uniswap v2", "0.8 ETH", "2386.455211 dUSD", "not tax advice"] {
+        assert!(said(&table).contains(line), "{line}: {}", said(&table));
+    }
+    let json =
+        taxon(folder.path(), &["classify", "--demo", "--chain", "demo", "--json", "--policy", "lp=non_taxable", &hash]);
+    let answer: Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!((&answer["category"], &answer["chain"]), (&"swap".into(), &"demo".into()));
+}
+
+/// Token text comes from strangers: it never drives the terminal.
+#[test]
+fn hostile_token_text_is_shown_and_not_obeyed() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["spam_airdrop", "usdc_imitation_receipt", "fake_transfer"] {
+        let output = taxon(folder.path(), &["classify", "--demo", "--chain", "demo", &demo_hash(name)]);
+        assert!(!said(&output).chars().any(|c| c.is_control() && c != '\n'), "{name}");
+    }
+}
+
+#[test]
+fn exit_codes_tell_failure_from_misuse() {
+    let folder = tempfile::tempdir().unwrap();
+    let cases: [(&[&str], i32); 8] = [
+        (&["rules", "check"], 0),
+        (&["rules", "show", "aave-v3"], 0),
+        (&["chains"], 0),
+        (&["rules", "show", "no-such-pack"], 1),
+        (&["keys", "revoke", "nothere1"], 1),
+        (&["classify", "0x1"], 2),
+        (&["classify", "--policy", "lp=maybe", &format!("0x{}", "a".repeat(64))], 2),
+        (&["frobnicate"], 2),
+    ];
+    for (arguments, code) in cases {
+        assert_eq!(taxon(folder.path(), arguments).status.code(), Some(code), "{arguments:?}");
+    }
+}
+
+#[test]
+fn keys_are_made_listed_and_revoked_and_shown_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let made =
+        taxon(folder.path(), &["keys", "create", "--owner", "a@example.com", "--tier", "pro", "--name", "ledger"]);
+    let key = said(&made).lines().last().unwrap().to_owned();
+    assert!(key.starts_with("txn_") && key.len() == 45, "{key}");
+    let listed = said(&taxon(folder.path(), &["keys", "list"]));
+    assert!(listed.contains("a@example.com") && listed.contains("ledger") && listed.contains(&key[4..12]));
+    assert!(!listed.contains(&key[13..]), "a key is shown once");
+    assert_eq!(taxon(folder.path(), &["keys", "revoke", &key]).status.code(), Some(0));
+    assert!(said(&taxon(folder.path(), &["keys", "list"])).contains("revoked"));
+}
+
+#[test]
+fn the_configuration_in_force_shows_no_secret() {
+    let folder = tempfile::tempdir().unwrap();
+    let printed = said(&taxon(folder.path(), &["config"]));
+    assert!(printed.contains("rpc.ethereum") && printed.contains("redacted"), "{printed}");
+    assert!(!printed.contains("secret") && !printed.contains("credential"));
+}
+
+#[test]
+fn a_broken_pack_is_refused_with_its_file_and_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let packs = folder.path().join("packs");
+    std::fs::create_dir(&packs).unwrap();
+    std::fs::write(packs.join("mine.toml"), "name = \"Mine\"\nabout = \"x\"\n[[event]]\non = \"anywhere\"\n").unwrap();
+    let output = taxon(folder.path(), &["--rules", packs.to_str().unwrap(), "rules", "check"]);
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(complaint.contains("mine.toml") && complaint.contains("signature"), "{complaint}");
+}
