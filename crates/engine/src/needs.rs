@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use alloy_primitives::Address;
 
-use crate::asset::Account;
-use crate::evm::scene::{self, Outcome};
+use crate::evm::scene::{self, Leg, Outcome};
 use crate::evm::{EvmFacts, InternalValue};
 use crate::question::Question;
 use crate::rules::Rules;
@@ -41,13 +40,16 @@ pub fn needs(facts: &EvmFacts, question: &Question, rules: &Rules) -> Vec<Need> 
         }
         InternalValue::Untraceable | InternalValue::Traced { .. } => {}
     }
-    let tokens: BTreeSet<Address> = scene
-        .legs
-        .iter()
-        .filter_map(|leg| leg.asset.contract())
-        .filter_map(|contract: Account| contract.evm())
-        .collect();
+    let mut tokens = tokens_of(&scene.legs);
+    if question.wallet.is_none() && scene.carried.len() > 1 {
+        let others = scene.carried.iter().filter_map(|actor| scene::legs(&scene.movements, (*actor).into()));
+        tokens.extend(others.flat_map(|legs| tokens_of(&legs)));
+    }
     let unknown = tokens.into_iter().filter(|token| !facts.tokens.contains_key(token));
     needs.extend(unknown.take(TOKENS_MAX).map(Need::Token));
     needs.into_iter().collect()
+}
+
+fn tokens_of(legs: &[Leg]) -> BTreeSet<Address> {
+    legs.iter().filter_map(|leg| leg.asset.contract()).filter_map(|contract| contract.evm()).collect()
 }

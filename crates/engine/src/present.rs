@@ -106,8 +106,13 @@ pub(crate) fn circumstances(
 }
 
 pub(crate) fn assets(scene: &Scene<'_>, wanted: impl Fn(usize) -> Option<Part>) -> Assets {
-    let mut assets = Assets { gas: scene.gas.map(|gas| gas_leg(scene, gas)), ..Assets::default() };
-    for (at, leg) in scene.legs.iter().enumerate() {
+    Assets { gas: scene.gas.map(|gas| gas_leg(scene, gas)), ..assets_of(scene, &scene.legs, wanted) }
+}
+
+/// The legs of any account in the scene, as they are printed.
+pub(crate) fn assets_of(scene: &Scene<'_>, legs: &[Leg], wanted: impl Fn(usize) -> Option<Part>) -> Assets {
+    let mut assets = Assets::default();
+    for (at, leg) in legs.iter().enumerate() {
         let Some(part) = wanted(at) else { continue };
         let side = match leg.direction {
             Direction::Out => &mut assets.sent,

@@ -1,17 +1,23 @@
 //! A transaction of several steps, told step by step: one claim each, with its part and its share of the legs.
 
+use alloy_primitives::Address;
+
 use crate::adjudicate::Reading;
-use crate::category::{Category, LedgerAction};
+use crate::asset::Account;
+use crate::category::{Category, LedgerAction, Treatment};
 use crate::classification::{Assets, Step};
 use crate::describe;
-use crate::evm::scene::Scene;
+use crate::evm::scene::{Doubt, Scene, legs};
 use crate::opinion::{Opinion, Role};
 use crate::policy;
-use crate::present::{Part, assets, circumstances};
+use crate::present::{Part, assets, assets_of, circumstances};
 use crate::question::Question;
 
 /// Always on a bridge, an order, a flash loan and a batch of NFTs, and wherever the reading holds more than one category.
 pub fn steps(scene: &Scene<'_>, reading: &Reading, question: &Question) -> Option<Vec<Step>> {
+    if reading.doubts.iter().any(|doubt| matches!(doubt, Doubt::SeveralActors(_))) {
+        return Some(scene.carried.iter().enumerate().map(|(at, actor)| account(scene, at, *actor)).collect());
+    }
     let is_batch = is_batch(scene, reading);
     if !(is_always_stepped(reading.category) || is_batch || has_several(reading)) {
         return None;
@@ -29,6 +35,24 @@ pub fn steps(scene: &Scene<'_>, reading: &Reading, question: &Question) -> Optio
         }
     }
     Some(steps)
+}
+
+/// One of several accounts that act in one transaction: what it moved, for a person to read.
+fn account(scene: &Scene<'_>, leg_index: usize, actor: Address) -> Step {
+    let legs = legs(&scene.movements, actor.into()).unwrap_or_default();
+    let assets = assets_of(scene, &legs, |_| Some(Part::Whole));
+    let moved = describe::description(Category::Unclassified, &assets, None, Treatment::NeedsReview, true);
+    Step {
+        leg_index,
+        role: Role::Item,
+        category: Category::Unclassified,
+        taxable: None,
+        treatment: Treatment::NeedsReview,
+        ledger_action: LedgerAction::Review,
+        protocol: None,
+        description: format!("Account {}: {moved}", Account::from(actor)),
+        assets,
+    }
 }
 
 /// What the principal alone moved, where other steps moved the rest.

@@ -12,6 +12,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::app::open_keys;
 use crate::config::{Config, Flags};
 
 /// Reads blockchain transactions for tax: what moved, what it was, and how it is treated.
@@ -44,6 +45,8 @@ enum Command {
     Rules(rules::Command),
     /// Print the configuration in force, secrets redacted
     Config,
+    /// Bring the database up to date, as every start does
+    Migrate,
 }
 
 pub(crate) async fn run() -> anyhow::Result<ExitCode> {
@@ -57,6 +60,11 @@ pub(crate) async fn run() -> anyhow::Result<ExitCode> {
         Command::Keys(command) => keys::run(&config, &command).await,
         Command::Chains(args) => chains::run(&config, &args),
         Command::Rules(command) => rules::run(&config, &command),
+        Command::Migrate => {
+            open_keys(&config).await?;
+            terminal::print("The database is up to date.\n");
+            Ok(ExitCode::SUCCESS)
+        }
         Command::Config => {
             terminal::print(&config.printed());
             Ok(ExitCode::SUCCESS)

@@ -19,6 +19,8 @@ const EMAIL_BYTES_MAX: usize = 254;
 const NAME_BYTES_MAX: usize = 200;
 const CONNECTIONS_MAX: u32 = 8;
 const BUSY_SECONDS_MAX: u64 = 5;
+const MIGRATION_TRIES_MAX: usize = 4;
+const MIGRATION_PAUSE_MILLIS: u64 = 150;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Tier {
@@ -100,7 +102,7 @@ impl Keys {
             .foreign_keys(true)
             .busy_timeout(Duration::from_secs(BUSY_SECONDS_MAX));
         let pool = SqlitePoolOptions::new().max_connections(CONNECTIONS_MAX).connect_with(options).await?;
-        sqlx::migrate!("../../migrations/sqlite").run(&pool).await?;
+        migrate(&pool).await?;
         Ok(Self { pool })
     }
 
@@ -197,6 +199,19 @@ impl Keys {
     }
 }
 
+/// SQLite has no lock around migrations: of two processes that start at once, one finds the other's work half done and
+/// looks again.
+async fn migrate(pool: &SqlitePool) -> Result<(), KeyError> {
+    let migrator = sqlx::migrate!("../../migrations/sqlite");
+    for _ in 1..MIGRATION_TRIES_MAX {
+        if migrator.run(pool).await.is_ok() {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(MIGRATION_PAUSE_MILLIS)).await;
+    }
+    Ok(migrator.run(pool).await?)
+}
+
 fn is_email(text: &str) -> bool {
     let parts = text.split_once('@');
     let is_plain = text.chars().all(|c| !c.is_control() && !c.is_whitespace());
@@ -233,7 +248,10 @@ mod tests {
     async fn a_key_stands_until_it_is_revoked() {
         let folder = std::env::temp_dir().join(format!("taxon-keys-{:x}", rand::random::<u64>()));
         std::fs::create_dir_all(&folder).unwrap();
-        let keys = Keys::open(&folder.join("taxon.db")).await.unwrap();
+        let path = folder.join("taxon.db");
+        let (keys, beside) = tokio::join!(Keys::open(&path), Keys::open(&path));
+        let keys = keys.unwrap();
+        assert!(beside.unwrap().answers().await, "two processes may start at once");
         let key = keys.create("a@example.com", Tier::Dev, "", None, 1).await.unwrap();
         let other = keys.create("A@example.com", Tier::Dev, "second", None, 2).await.unwrap();
         assert!(keys.stands(&key).await.unwrap() && keys.stands(&other).await.unwrap());

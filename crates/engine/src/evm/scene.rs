@@ -159,7 +159,10 @@ fn is_party(wallet: Address, facts: &EvmFacts, movements: &[Movement]) -> bool {
     let account = Account::from(wallet);
     let tx = &facts.transaction;
     // Without a trace a wallet that only received native coin inside cannot be seen, so its absence is not shown.
-    let is_hidden = !matches!(facts.internal, InternalValue::Traced { .. }) && internal_value_is_possible(facts);
+    let unmoved =
+        facts.balances.get(&wallet).is_some_and(|change| change.before.is_some() && change.before == change.after);
+    let is_traced = matches!(facts.internal, InternalValue::Traced { .. });
+    let is_hidden = !is_traced && !unmoved && internal_value_is_possible(facts);
     is_hidden
         || tx.from == wallet
         || tx.to == Some(wallet)

@@ -131,6 +131,9 @@ fn bare(scene: &Scene<'_>, rule: &str, category: Category) -> Opinion {
 /// Value sent with an empty call is a transfer, unless the receiver did something with it that the wallet sees.
 fn plain_value(scene: &Scene<'_>, target: Address) -> Vec<Opinion> {
     let party = scene.perspective == scene.facts.transaction.from || scene.perspective == target;
+    if scene.movements.is_empty() && scene.acts() {
+        return vec![bare(scene, "evm/call", Category::ContractCall)];
+    }
     let [leg] = scene.legs.as_slice() else { return Vec::new() };
     let is_quiet = scene.facts.receipt.logs.is_empty() || leg.direction == Direction::In;
     if party && is_quiet && leg.asset == Asset::Native && !scene.facts.transaction.value.is_zero() {

@@ -54,7 +54,8 @@ fn hostile_token_text_is_shown_and_not_obeyed() {
 #[test]
 fn exit_codes_tell_failure_from_misuse() {
     let folder = tempfile::tempdir().unwrap();
-    let cases: [(&[&str], i32); 8] = [
+    let cases: [(&[&str], i32); 9] = [
+        (&["migrate"], 0),
         (&["rules", "check"], 0),
         (&["rules", "show", "aave-v3"], 0),
         (&["chains"], 0),

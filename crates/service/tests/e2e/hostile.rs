@@ -198,6 +198,11 @@ async fn without_a_trace_the_balance_speaks_and_says_so() {
     assert_eq!((&proved["category"], &proved["needs_review"]), (&json!("swap"), &json!(false)), "{proved}");
     assert_eq!(proved["assets"]["received"][0]["symbol"], "ETH");
 
+    // A wallet whose balance stood still, in a transaction that no log ties to it, is not in it.
+    let nobody = json!({ "hash": scenario.named("v2_swap_eth_out").hash, "wallet": "0x00000000000000000000000000000000000000aa" });
+    let absent = taxon.post("/v1/classify", &nobody).await;
+    assert_eq!((absent.status, absent.code()), (404, "wallet_not_in_transaction"));
+
     // A node that has neither traces nor old balances cannot show proceeds: that is a review, not zero.
     let proxy = Proxy::start(&anvil.url, |question, answer| {
         let method = question["method"].as_str().unwrap_or_default();

@@ -136,6 +136,12 @@ async fn whoever_acts_is_the_perspective() {
     let bundle = taxon.classify(&scenario.named("userop_bundle_of_two").hash).await.body;
     assert_eq!(bundle["needs_review"], true, "two accounts act in one bundle");
     assert!(bundle["review_note"].as_str().unwrap().contains("Several accounts"));
+    let legs = bundle["legs"].as_array().unwrap();
+    assert_eq!(legs.len(), 2, "the legs list each account");
+    assert!(
+        legs.iter().all(|leg| leg["assets"]["sent"][1]["symbol"] == "dUSD" && leg["taxable"].is_null()),
+        "{bundle}"
+    );
 }
 
 #[tokio::test]
