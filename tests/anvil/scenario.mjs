@@ -13,6 +13,7 @@ import { compileContracts } from "./lib/compile.mjs";
 import { delegateAccount, useEnvelopes } from "./lib/envelopes.mjs";
 import { deployForgeries, useForgeries } from "./lib/forgeries.mjs";
 import { deployForks, useForks } from "./lib/forks.mjs";
+import { deployPermit2, usePermit2 } from "./lib/permit2.mjs";
 import { deploySafe, useSafe } from "./lib/safe.mjs";
 import { deploySeaport, useSeaport } from "./lib/seaport.mjs";
 import { deploySpam, sufferSpam } from "./lib/spam.mjs";
@@ -70,6 +71,8 @@ const forgeries = await deployForgeries(chain, tokens, compiled);
 await useForgeries(chain, tokens, forgeries);
 const spam = await deploySpam(chain, compiled);
 await sufferSpam(chain, tokens, spam);
+const permit2 = await deployPermit2(chain, tokens, v2);
+await usePermit2(chain, tokens, permit2);
 
 const contracts = {
   weth: tokens.weth,

@@ -57,6 +57,7 @@ const READINGS: &[(&str, &str, &str, &str)] = &[
     ("balancer_join", "liquidity_add disposal", "dEUR dUSD -> 50dUSD-50dEUR", "Balancer v2"),
     ("balancer_exit", "liquidity_remove disposal", "50dUSD-50dEUR -> dEUR dUSD", "Balancer v2"),
     ("v4_swap", "swap disposal", "ETH -> dUSD", "Uniswap v4"),
+    ("permit2_swap", "swap disposal", "dUSD -> dEUR", "Uniswap v2"),
     ("fork_v2_swap", "swap disposal", "dUSD -> dEUR", ""),
     ("fork_v2_liquidity_add", "liquidity_add disposal", "dEUR dUSD -> UNI-V2", ""),
     ("fork_vault_deposit", "vault_deposit non_taxable", "dUSD -> dvUSD", ""),
