@@ -13,7 +13,7 @@ use crate::evm::scene::{Direction, Doubt, Leg, Outcome, Scene};
 use crate::opinion::{LegSet, Opinion, Role, Source, Strength};
 use crate::question::Question;
 use crate::rules::Rules;
-use crate::sources::{OPINIONS_MAX, protocol};
+use crate::sources::{Opinions, protocol};
 
 /// What the transaction was, and what stays open.
 #[derive(Debug, Clone)]
@@ -82,16 +82,17 @@ fn rank(category: Category) -> usize {
     PRECEDENCE.iter().position(|group| group.contains(&category)).unwrap_or(PRECEDENCE.len())
 }
 
-pub fn adjudicate(scene: &Scene<'_>, opinions: Vec<Opinion>) -> Reading {
+pub fn adjudicate(scene: &Scene<'_>, heard: Opinions) -> Reading {
     if scene.outcome == Outcome::Failed {
         return failed(scene);
     }
+    let Opinions { said: opinions, is_cut } = heard;
     let claims = standing_claims(scene, &opinions);
     let principal = principal(&claims).cloned();
     let residual = residual(scene, &claims);
     let has_unbacked = claims.iter().any(|claim| !is_backed(scene, claim));
     let mut doubts = scene.doubts.clone();
-    if opinions.len() >= OPINIONS_MAX {
+    if is_cut {
         doubts.push(Doubt::TooManyClaims);
     }
     let Some(principal) = principal else { return open(scene, opinions) };

@@ -17,10 +17,18 @@ use crate::rules::Rules;
 /// Opinions past this count are not weighed; a transaction that provokes more is reviewed.
 pub const OPINIONS_MAX: usize = 512;
 
-pub fn opine(scene: &Scene<'_>, rules: &Rules) -> Vec<Opinion> {
-    let mut opinions = protocol::opinions(scene, rules);
-    opinions.extend(spam::opinion(scene, rules));
-    opinions.extend(call::opinions(scene, rules));
-    opinions.extend(shape::opinion(scene));
+/// What the sources said, and whether a bound kept them from looking at all of it.
+#[derive(Debug, Clone, Default)]
+pub struct Opinions {
+    pub said: Vec<Opinion>,
+    pub is_cut: bool,
+}
+
+pub fn opine(scene: &Scene<'_>, rules: &Rules) -> Opinions {
+    let mut opinions = call::opinions(scene, rules);
+    opinions.said.extend(protocol::opinions(scene, rules));
+    opinions.said.extend(spam::opinion(scene, rules));
+    opinions.said.extend(shape::opinion(scene));
+    opinions.is_cut |= opinions.said.len() >= OPINIONS_MAX;
     opinions
 }

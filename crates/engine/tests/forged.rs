@@ -5,7 +5,7 @@
 
 mod facts;
 
-use alloy_primitives::{Address, B256, Bytes, U256, address};
+use alloy_primitives::{Address, B256, Bytes, U256, address, keccak256};
 use engine::evm::EvmFacts;
 use engine::evm::json::Log;
 use engine::rules::compile::{EventRule, Field, LegSpec, Place, What, Who};
@@ -77,6 +77,27 @@ fn stagings(rule: &EventRule) -> [(&'static str, EvmFacts); 3] {
 /// Categories that book nothing as such, whoever claims them.
 fn is_harmless(category: Category) -> bool {
     matches!(category, Category::Transfer | Category::ContractCall | Category::Spam | Category::NftTransfer)
+}
+
+/// Calls packed into calls, more than anyone means: past the bound the answer is a review with the reason.
+#[test]
+fn more_calls_than_are_looked_at_end_in_a_review() {
+    let rules = Rules::embedded().expect("embedded packs load");
+    let word = |value: usize| U256::from(value).to_be_bytes::<32>();
+    let count = 400;
+    let approve = [&keccak256("approve(address,uint256)")[..4], &[0_u8; 64]].concat();
+    let member = [word(approve.len()).as_slice(), &approve, &[0_u8; 28]].concat();
+    let offsets = (0..count).map(|at| word(32 * count + at * member.len()));
+    let mut input = keccak256("multicall(bytes[])")[..4].to_vec();
+    input.extend(word(32));
+    input.extend(word(count));
+    offsets.for_each(|offset| input.extend(offset));
+    (0..count).for_each(|_| input.extend(&member));
+    let mut facts = facts::of(WALLET, STRANGER, Vec::new());
+    facts.transaction.input = Bytes::from(input);
+    let answer = classify(&facts, &Question::default(), &rules).expect("the sender is a party");
+    assert!(answer.needs_review, "{answer:?}");
+    assert!(answer.review_note.is_some_and(|note| note.contains("more calls")));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use engine::evm::json::{Log, Receipt, Transaction};
 use engine::evm::scene::{self, Direction};
 use engine::evm::trace::InternalTransfer;
 use engine::evm::{BalanceChange, EvmFacts, InternalValue, Token};
-use engine::sources::opine;
+use engine::sources::{Opinions, opine};
 use engine::{Question, Rules, classify, needs};
 use proptest::prelude::*;
 
@@ -202,13 +202,13 @@ proptest! {
         let question = Question::default();
         let scene = scene::read(&facts, &question, &RULES).expect("whoever acts is a party");
         let opinions = opine(&scene, &RULES);
-        let mut shuffled = opinions.clone();
+        let mut shuffled = opinions.said.clone();
         let mut state = seed;
         for at in (1..shuffled.len()).rev() {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             shuffled.swap(at, usize::try_from(state >> 33).unwrap() % (at + 1));
         }
-        let (one, other) = (adjudicate(&scene, opinions), adjudicate(&scene, shuffled));
+        let (one, other) = (adjudicate(&scene, opinions.clone()), adjudicate(&scene, Opinions { said: shuffled, ..opinions }));
         prop_assert_eq!(one.category, other.category);
         prop_assert_eq!(one.confidence, other.confidence);
         prop_assert_eq!(one.claims, other.claims);

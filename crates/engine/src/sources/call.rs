@@ -11,6 +11,7 @@ use crate::evm::scene::{Direction, Leg, Outcome, Scene};
 use crate::opinion::{LegSet, Opinion, Role, Source, Strength};
 use crate::rules::Rules;
 use crate::rules::compile::{CallRule, Place};
+use crate::sources::Opinions;
 
 /// How deep calls inside calls are opened.
 const CALL_DEPTH_MAX: usize = 6;
@@ -20,7 +21,13 @@ pub(super) const CALLS_MAX: usize = 256;
 /// Transaction types that the chain itself makes out of a deposit on its parent: Arbitrum's and the OP stack's.
 const PARENT_DEPOSITS: [u64; 4] = [0x64, 0x68, 0x69, 0x7e];
 
-pub fn opinions(scene: &Scene<'_>, rules: &Rules) -> Vec<Opinion> {
+pub fn opinions(scene: &Scene<'_>, rules: &Rules) -> Opinions {
+    let mut is_cut = false;
+    let said = asked(scene, rules, &mut is_cut);
+    Opinions { said, is_cut }
+}
+
+fn asked(scene: &Scene<'_>, rules: &Rules, is_cut: &mut bool) -> Vec<Opinion> {
     let transaction = &scene.facts.transaction;
     if scene.outcome == Outcome::Failed {
         return Vec::new();
@@ -42,7 +49,11 @@ pub fn opinions(scene: &Scene<'_>, rules: &Rules) -> Vec<Opinion> {
         if input.is_empty() {
             found.extend(inner_value(scene, target));
         }
-        let Some(call) = Calldata::split(input).filter(|_| looked_at <= CALLS_MAX) else { continue };
+        if looked_at > CALLS_MAX {
+            *is_cut = true;
+            break;
+        }
+        let Some(call) = Calldata::split(input) else { continue };
         for rule in rules.calls(&call.selector) {
             let Some(strength) = standing(scene, rule, target) else { continue };
             match rule.opens {
@@ -50,7 +61,7 @@ pub fn opinions(scene: &Scene<'_>, rules: &Rules) -> Vec<Opinion> {
                     let inside = calldata::open(&call, opens, target, scene.perspective);
                     open.extend(inside.into_iter().rev().map(|inner| (inner, depth.saturating_add(1))));
                 }
-                Some(_) => {}
+                Some(_) => *is_cut = true,
                 // What is inside an envelope speaks for whoever acts; a receiver hears only a direct transfer.
                 None if depth > 0 && !scene.acts() => {}
                 None => found.extend(opinion(scene, rules, rule, &call, target, strength)),
