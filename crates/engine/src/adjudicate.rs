@@ -9,8 +9,10 @@ use alloy_primitives::U256;
 use crate::asset::Seen;
 use crate::category::{Category, Legs};
 use crate::confidence::{self, Weighing};
-use crate::evm::scene::{Direction, Doubt, Leg, Outcome, Scene};
+use crate::evm::scene::{Doubt, Outcome, Scene};
+use crate::legs::{Direction, Leg};
 use crate::opinion::{LegSet, Opinion, Role, Source, Strength};
+use crate::policy::Circumstances;
 use crate::question::Question;
 use crate::rules::Rules;
 use crate::sources::{Opinions, protocol};
@@ -292,6 +294,26 @@ fn is_explained<'a>(at: usize, leg: &Leg, claims: impl Iterator<Item = &'a Opini
 /// Rounding of shares and rebasing balances leaves a remainder that is nobody's: a ten-thousandth of the leg.
 fn dust(amount: U256) -> U256 {
     if amount.is_zero() { U256::ZERO } else { amount / U256::from(10_000_u32) }
+}
+
+/// What the table's conditions ask, for the whole transaction or for one claim in it.
+pub fn circumstances(
+    scene: &Scene<'_>,
+    reading: &Reading,
+    question: &Question,
+    claim: Option<&Opinion>,
+) -> Circumstances {
+    let counts = |at: usize| claim.is_none_or(|claim| claim.explains.contains(at));
+    let legs = || scene.legs.iter().enumerate().filter(|(at, _)| counts(*at)).map(|(_, leg)| leg);
+    let out = legs().any(|leg| leg.direction == Direction::Out);
+    Circumstances {
+        all_parties_own: legs().all(|leg| question.own_wallets.contains(&leg.other)),
+        paid: legs().any(|leg| leg.direction == Direction::Out && !leg.asset.is_nft()),
+        claimed_by_wallet: scene.acts(),
+        incoming: legs().any(|leg| leg.direction == Direction::In),
+        verified: claim.map_or(reading.strength, |claim| claim.strength) == Strength::Verified,
+        out,
+    }
 }
 
 /// Last, what only the caller and the packs can add: moves among one's own wallets, and a name for the protocol.

@@ -16,6 +16,9 @@ use crate::chain::Chain;
 use json::{Receipt, Transaction};
 use trace::InternalTransfer;
 
+/// Logs past this count are still counted into movements, but nothing is read into them.
+pub const LOGS_MAX: usize = 20_000;
+
 /// Everything that is known of one EVM transaction. The shell fills it; the engine only reads it.
 #[derive(Debug, Clone)]
 pub struct EvmFacts {

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use alloy_primitives::Address;
 
-use crate::evm::scene::{self, Leg, Outcome};
+use crate::evm::scene::{self, Outcome};
 use crate::evm::{EvmFacts, InternalValue};
+use crate::legs::{Leg, legs};
 use crate::question::Question;
 use crate::rules::Rules;
 
@@ -42,7 +43,7 @@ pub fn needs(facts: &EvmFacts, question: &Question, rules: &Rules) -> Vec<Need> 
     }
     let mut tokens = tokens_of(&scene.legs);
     if question.wallet.is_none() && scene.carried.len() > 1 {
-        let others = scene.carried.iter().filter_map(|actor| scene::legs(&scene.movements, (*actor).into()));
+        let others = scene.carried.iter().filter_map(|actor| legs(&scene.movements, (*actor).into()));
         tokens.extend(others.flat_map(|legs| tokens_of(&legs)));
     }
     let unknown = tokens.into_iter().filter(|token| !facts.tokens.contains_key(token));

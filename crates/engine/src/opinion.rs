@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::asset::Seen;
 use crate::category::Category;
-use crate::evm::scene::{Direction, LEGS_MAX, Leg};
+use crate::legs::{Direction, LEGS_MAX, Leg};
 
 /// Sources are independent: none reads another's opinion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]

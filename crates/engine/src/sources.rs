@@ -9,6 +9,7 @@ pub mod positions;
 pub mod protocol;
 pub mod shape;
 pub mod spam;
+pub mod standing;
 
 use crate::evm::scene::Scene;
 use crate::opinion::Opinion;

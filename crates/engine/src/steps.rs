@@ -2,15 +2,16 @@
 
 use alloy_primitives::Address;
 
-use crate::adjudicate::Reading;
+use crate::adjudicate::{Reading, circumstances};
 use crate::asset::Account;
 use crate::category::{Category, LedgerAction, Treatment};
 use crate::classification::{Assets, Step};
 use crate::describe;
-use crate::evm::scene::{Doubt, Scene, legs};
+use crate::evm::scene::{Doubt, Scene};
+use crate::legs::legs;
 use crate::opinion::{Opinion, Role};
 use crate::policy;
-use crate::present::{Part, assets, assets_of, circumstances};
+use crate::printed::{Part, assets, assets_of};
 use crate::question::Question;
 
 /// Always on a bridge, an order, a flash loan and a batch of NFTs, and wherever the reading holds more than one category.

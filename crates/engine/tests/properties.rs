@@ -11,9 +11,10 @@ use alloy_primitives::{Address, B256, Bytes, U64, U256, address};
 use engine::adjudicate::adjudicate;
 use engine::asset::{Account, Asset, Movement, NftKind, Seen};
 use engine::evm::json::{Log, Receipt, Transaction};
-use engine::evm::scene::{self, Direction};
+use engine::evm::scene;
 use engine::evm::trace::InternalTransfer;
 use engine::evm::{BalanceChange, EvmFacts, InternalValue, Token};
+use engine::legs::{Direction, legs};
 use engine::sources::{Opinions, opine};
 use engine::{Question, Rules, classify, needs};
 use proptest::prelude::*;
@@ -184,7 +185,7 @@ proptest! {
         let accounts: std::collections::BTreeSet<Account> = movements.iter().flat_map(|m| [m.from, m.to]).collect();
         let mut net: BTreeMap<Asset, (U256, U256)> = BTreeMap::new();
         for account in accounts {
-            for leg in scene::legs(&movements, account).expect("small amounts never overflow") {
+            for leg in legs(&movements, account).expect("small amounts never overflow") {
                 let (out, incoming) = net.entry(leg.asset).or_default();
                 match leg.direction {
                     Direction::Out => *out += leg.amount,

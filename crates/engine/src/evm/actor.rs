@@ -6,9 +6,8 @@ use std::collections::BTreeSet;
 
 use alloy_primitives::Address;
 
-use super::EvmFacts;
 use super::json::{Log, word_address};
-use super::scene::LOGS_MAX;
+use super::{EvmFacts, LOGS_MAX};
 use crate::asset::{Account, Movement};
 use crate::rules::compile::{ActorRule, Field, Place};
 use crate::rules::{ChainRules, Rules};

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use alloy_primitives::Address;
 
 use super::explain::is_native;
-use super::protocol::{self, Standing};
+use super::standing::{Standing, proved};
 use crate::asset::{Account, Asset, Seen};
 use crate::category::Category;
-use crate::evm::scene::{Direction, Leg, Scene};
+use crate::evm::scene::Scene;
+use crate::legs::{Direction, Leg};
 use crate::opinion::{LegSet, Opinion, Role, Source, Strength};
 use crate::rules::Rules;
 use crate::rules::compile::EventRule;
@@ -112,7 +113,7 @@ fn standing(
         let standings = logs
             .iter()
             .filter(|log| Account::from(log.pool) == *pool)
-            .map(|log| protocol::proved(scene, log.rule, log.pool, log.standing));
+            .map(|log| proved(scene, log.rule, log.pool, log.standing));
         match standings.into_iter().find(|standing| standing.strength == Strength::Verified) {
             Some(standing) => packs.insert(standing.pack),
             None => return (Strength::Standard, None),

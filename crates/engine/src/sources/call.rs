@@ -2,12 +2,13 @@
 
 use alloy_primitives::Address;
 
-use super::calldata::{self, Call, Calldata};
+use super::calldata::{self, CALLS_MAX, Call, Calldata};
 use super::explain::{Explained, Words, explain};
 use super::protocol::speaks_of;
 use crate::asset::{Account, Asset};
 use crate::category::Category;
-use crate::evm::scene::{Direction, Leg, Outcome, Scene};
+use crate::evm::scene::{Outcome, Scene};
+use crate::legs::{Direction, Leg};
 use crate::opinion::{LegSet, Opinion, Role, Source, Strength};
 use crate::rules::Rules;
 use crate::rules::compile::{CallRule, Place};
@@ -15,8 +16,6 @@ use crate::sources::Opinions;
 
 /// How deep calls inside calls are opened.
 const CALL_DEPTH_MAX: usize = 6;
-/// Calls looked at in one transaction.
-pub(super) const CALLS_MAX: usize = 256;
 
 /// Transaction types that the chain itself makes out of a deposit on its parent: Arbitrum's and the OP stack's.
 const PARENT_DEPOSITS: [u64; 4] = [0x64, 0x68, 0x69, 0x7e];

@@ -2,10 +2,12 @@
 
 use alloy_primitives::{Address, FixedBytes, U256};
 
-use super::call::CALLS_MAX;
 use super::explain::Words;
 use crate::evm::json::word_address;
 use crate::rules::compile::{Field, Opens};
+
+/// Calls looked at in one transaction.
+pub const CALLS_MAX: usize = 256;
 
 /// One call: to whom, with what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,8 @@
 use alloy_primitives::{Address, U256, address};
 
 use crate::asset::{Account, Asset};
-use crate::evm::scene::{Direction, Leg, Scene};
+use crate::evm::scene::Scene;
+use crate::legs::{Direction, Leg};
 use crate::opinion::LegSet;
 use crate::rules::compile::{LegSpec, What};
 

@@ -5,12 +5,15 @@ use std::collections::BTreeSet;
 use alloy_primitives::{Address, B256, U256};
 
 use super::explain::{Explained, Words, explain};
-use super::{OPINIONS_MAX, amm, pools, positions};
+use super::standing::{Standing, proved, standing};
+use super::{OPINIONS_MAX, amm, positions};
 use crate::asset::Seen;
+use crate::evm::LOGS_MAX;
 use crate::evm::json::{Log, word_address};
-use crate::evm::scene::{Direction, LOGS_MAX, Outcome, Scene};
+use crate::evm::scene::{Outcome, Scene};
+use crate::legs::Direction;
 use crate::opinion::{LegSet, Opinion, Source, Strength};
-use crate::rules::compile::{EventRule, Field, Place, Who, default_role};
+use crate::rules::compile::{EventRule, Field, Who, default_role};
 use crate::rules::file::{Reader, Way};
 use crate::rules::{Rules, TransferRule};
 
@@ -82,37 +85,6 @@ fn holds(scene: &Scene<'_>, rule: &EventRule, log: &Log) -> bool {
         && rule.only.negative.is_none_or(is_negative)
 }
 
-/// How much an emitter's word is worth, and the pack that vouches for it (or whose rule it is).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
-    pub strength: Strength,
-    pub pack: usize,
-}
-
-/// `None` when the rule does not listen to this emitter. A rule for any contract gains the word of a pack that knows
-/// this one.
-fn standing(scene: &Scene<'_>, rule: &EventRule, emitter: Address) -> Option<Standing> {
-    let chain = &scene.facts.chain;
-    let listens = match &rule.place {
-        Place::Role(role) => scene.known.holds_role(emitter, rule.pack, role),
-        Place::WrappedNative => chain.is_wrapped_native(emitter),
-        Place::Anywhere => true,
-        Place::Called => scene.facts.transaction.to == Some(emitter),
-        Place::Moved => scene.legs.iter().any(|leg| leg.asset.contract() == Some(emitter.into())),
-    };
-    if !listens {
-        return None;
-    }
-    let vouched = match rule.place {
-        Place::Role(_) | Place::WrappedNative => Some(rule.pack),
-        Place::Anywhere | Place::Called | Place::Moved => scene.known.vouchers(emitter).first().map(|(pack, _)| *pack),
-    };
-    Some(match vouched {
-        Some(pack) => Standing { strength: Strength::Verified, pack },
-        None => Standing { strength: Strength::Standard, pack: rule.pack },
-    })
-}
-
 fn opinion(
     scene: &Scene<'_>,
     rules: &Rules,
@@ -138,15 +110,6 @@ fn opinion(
         explains: legs,
         amounts,
     })
-}
-
-/// A pool that nobody lists can still prove its factory.
-pub fn proved(scene: &Scene<'_>, rule: &EventRule, emitter: Address, standing: Standing) -> Standing {
-    if standing.strength == Strength::Verified {
-        return standing;
-    }
-    let maker = rule.derive.and_then(|derive| pools::maker(scene, emitter, derive));
-    maker.map_or(standing, |pack| Standing { strength: Strength::Verified, pack })
 }
 
 /// Whether the rule's actor is the perspective.

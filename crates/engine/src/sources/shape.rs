@@ -2,7 +2,8 @@
 
 use crate::asset::Asset;
 use crate::category::Category;
-use crate::evm::scene::{Direction, Leg, Outcome, Scene};
+use crate::evm::scene::{Outcome, Scene};
+use crate::legs::{Direction, Leg};
 use crate::opinion::{LegSet, Opinion, Role, Source, Strength};
 
 use super::explain::is_native;

@@ -6,7 +6,8 @@ use alloy_primitives::Address;
 use crate::asset::Asset;
 use crate::category::Category;
 use crate::evm::movements::TRANSFER;
-use crate::evm::scene::{Leg, Outcome, Scene};
+use crate::evm::scene::{Outcome, Scene};
+use crate::legs::Leg;
 use crate::opinion::{LegSet, Opinion, Role, Source, Strength};
 use crate::rules::Rules;
 
