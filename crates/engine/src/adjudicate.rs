@@ -98,6 +98,9 @@ pub fn adjudicate(scene: &Scene<'_>, heard: Opinions) -> Reading {
         doubts.push(Doubt::TooManyClaims);
     }
     let Some(principal) = principal else { return open(scene, opinions) };
+    if let Some(rival) = rival(scene, &principal, &claims) {
+        doubts.push(Doubt::Rival(principal.category, rival));
+    }
     let heard: Vec<(Opinion, bool)> = opinions
         .into_iter()
         .map(|opinion| {
@@ -251,6 +254,20 @@ fn is_accessory(claim: &Opinion) -> bool {
         Role::Fee | Role::Interest | Role::Reward | Role::Refund => true,
         Role::Principal | Role::FlashBorrow | Role::FlashRepay | Role::BridgeOut | Role::BridgeIn | Role::Item => false,
     }
+}
+
+/// A claim as strong as the principal, on the same legs in full, under which they would be taxed otherwise.
+fn rival(scene: &Scene<'_>, principal: &Opinion, claims: &[Opinion]) -> Option<Category> {
+    let contested = full(scene, principal);
+    let treatment = |claim: &Opinion| claim.category.row().treatment;
+    let is_rival = |claim: &&Opinion| {
+        claim.strength == principal.strength
+            && !is_accessory(claim)
+            && treatment(claim) != treatment(principal)
+            && !full(scene, claim).is_empty()
+            && full(scene, claim).minus(contested).is_empty()
+    };
+    claims.iter().find(is_rival).map(|claim| claim.category)
 }
 
 fn principal(claims: &[Opinion]) -> Option<&Opinion> {

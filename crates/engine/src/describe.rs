@@ -115,6 +115,9 @@ pub fn doubt(doubt: &Doubt) -> String {
         Doubt::TooManyLogs(count) => format!("The transaction has {count} logs, more than are read."),
         Doubt::TooManyLegs(count) => format!("{count} assets moved for the wallet, more than are explained one by one."),
         Doubt::TooManyClaims => "The transaction holds more calls or claims than are looked at.".to_owned(),
+        Doubt::Rival(one, other) => {
+            format!("The evidence is as strong for `{}` as for `{}`, which are taxed differently.", one.name(), other.name())
+        }
         Doubt::OutcomeUnknown => "The receipt is older than status codes and all gas was spent: the transaction may have failed.".to_owned(),
         Doubt::AmountOverflow => "The logs claim amounts that add up to more than any ledger can hold, so no leg is stated.".to_owned(),
     }

@@ -10,6 +10,7 @@ use super::json::{Log, word_address};
 use super::movements::movements;
 use super::{BalanceChange, EvmFacts, InternalValue, LOGS_MAX};
 use crate::asset::{Account, Asset, Movement, Seen};
+use crate::category::Category;
 use crate::legs::{LEGS_MAX, Leg, legs};
 use crate::question::Question;
 use crate::rules::{ChainRules, Rules};
@@ -32,6 +33,8 @@ pub enum Doubt {
     TooManyLegs(usize),
     /// Calls or claims past the bound were not looked at.
     TooManyClaims,
+    /// Two claims of the same strength read the same legs differently.
+    Rival(Category, Category),
     OutcomeUnknown,
     /// Amounts that no ledger of 256 bits can hold: the contract's logs contradict themselves.
     AmountOverflow,
