@@ -177,7 +177,7 @@ async fn deliver(chain: &Chain, endpoints: &[Arc<Endpoint>], batch: Vec<Pending>
                 failure = error;
             }
         }
-        if Instant::now() >= deadline {
+        if !failure.is_retryable() || Instant::now() >= deadline {
             break;
         }
     }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::error::{CallError, UpstreamError};
+use crate::error::CallError;
 
 /// One call and what the node said to it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -111,11 +111,5 @@ impl Recorder {
             written.file.write_all(&line)?;
         }
         Ok(())
-    }
-}
-
-impl From<CallError> for UpstreamError {
-    fn from(error: CallError) -> Self {
-        error.fatal()
     }
 }

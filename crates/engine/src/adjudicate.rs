@@ -23,7 +23,6 @@ pub struct Reading {
     pub category: Category,
     pub confidence: u8,
     pub needs_review: bool,
-    pub decided_by: Source,
     pub strength: Strength,
     pub protocol: Option<Arc<str>>,
     /// The claims that stand, in chain order. The principal is among them when there is one.
@@ -97,7 +96,7 @@ pub fn adjudicate(scene: &Scene<'_>, heard: Opinions) -> Reading {
     if is_cut {
         doubts.push(Doubt::TooManyClaims);
     }
-    let Some(principal) = principal else { return open(scene, opinions) };
+    let Some(principal) = principal else { return open(scene, opinions, doubts) };
     if let Some(rival) = rival(scene, &principal, &claims) {
         doubts.push(Doubt::Rival(principal.category, rival));
     }
@@ -121,7 +120,6 @@ pub fn adjudicate(scene: &Scene<'_>, heard: Opinions) -> Reading {
         category: if only_carried { Category::ContractCall } else { principal.category },
         confidence,
         needs_review: treatment_open || confidence < confidence::REVIEW_BELOW,
-        decided_by: principal.source,
         strength: principal.strength,
         protocol: principal.protocol.clone(),
         claims,
@@ -137,7 +135,6 @@ fn failed(scene: &Scene<'_>) -> Reading {
         category: Category::FailedTransaction,
         confidence: if scene.doubts.is_empty() { confidence::CERTAIN } else { confidence::OPEN },
         needs_review: !scene.doubts.is_empty(),
-        decided_by: Source::None,
         strength: Strength::Verified,
         protocol: None,
         claims: Vec::new(),
@@ -149,17 +146,16 @@ fn failed(scene: &Scene<'_>) -> Reading {
 }
 
 /// Nobody decides: the shape is at most a pointer for the reviewer.
-fn open(scene: &Scene<'_>, opinions: Vec<Opinion>) -> Reading {
+fn open(scene: &Scene<'_>, opinions: Vec<Opinion>, doubts: Vec<Doubt>) -> Reading {
     Reading {
         category: Category::Unclassified,
         confidence: confidence::OPEN,
         needs_review: true,
-        decided_by: Source::None,
         strength: Strength::Suggested,
         protocol: None,
         claims: Vec::new(),
         residual: LegSet::all(scene.legs.len()),
-        doubts: scene.doubts.clone(),
+        doubts,
         has_unbacked: false,
         heard: opinions.into_iter().map(|opinion| (opinion, false)).collect(),
     }

@@ -1,7 +1,6 @@
 //! API keys: made, stored as hashes, checked on every call. A key is shown once and never stored.
 
 use std::path::Path;
-use std::str::FromStr;
 use std::time::Duration;
 
 use rand::Rng;
@@ -218,14 +217,6 @@ fn is_email(text: &str) -> bool {
     text.len() <= EMAIL_BYTES_MAX
         && is_plain
         && parts.is_some_and(|(local, domain)| !local.is_empty() && !domain.is_empty() && !domain.contains('@'))
-}
-
-impl FromStr for Tier {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        clap::ValueEnum::from_str(text, false).map_err(|_| ())
-    }
 }
 
 #[cfg(test)]
