@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use alloy_primitives::U256;
 
-use crate::asset::Seen;
-use crate::category::{Category, Legs};
+use crate::asset::{Asset, Seen};
+use crate::category::{Category, Legs, Treatment};
 use crate::confidence::{self, Weighing};
 use crate::evm::scene::{Doubt, Outcome, Scene};
 use crate::legs::{Direction, Leg};
@@ -93,6 +93,9 @@ pub fn adjudicate(scene: &Scene<'_>, heard: Opinions) -> Reading {
     let residual = residual(scene, &claims);
     let has_unbacked = claims.iter().any(|claim| !is_backed(scene, claim));
     let mut doubts = scene.doubts.clone();
+    if is_stated(scene, &claims) {
+        doubts.retain(|doubt| *doubt != Doubt::InternalValueUnknown);
+    }
     if is_cut {
         doubts.push(Doubt::TooManyClaims);
     }
@@ -201,23 +204,24 @@ fn full(scene: &Scene<'_>, opinion: &Opinion) -> LegSet {
     legs
 }
 
-/// What an opinion speaks of. Two rules that say the same of the same log are one voice.
-fn subject(o: &Opinion) -> (Option<Seen>, Source, Category, LegSet) {
-    (o.at, o.source, o.category, o.explains)
-}
+/// What an opinion speaks of, and of how much. Two rules that say the same of the same log are one voice.
+type Subject<'a> = (Option<Seen>, Source, Category, LegSet, &'a [(usize, U256)]);
 
-type Order<'a> = ((Option<Seen>, Source, Category, LegSet), Reverse<Strength>, &'a str, &'a [(usize, U256)]);
+fn subject(o: &Opinion) -> Subject<'_> {
+    (o.at, o.source, o.category, o.explains, &o.amounts)
+}
 
 /// A total order over opinions, so that their order of arrival cannot matter. Of one voice the strongest comes first, then
 /// the rule whose name does.
-fn order(o: &Opinion) -> Order<'_> {
-    (subject(o), Reverse(o.strength), &o.rule, &o.amounts)
+fn order(o: &Opinion) -> (Subject<'_>, Reverse<Strength>, &str) {
+    (subject(o), Reverse(o.strength), &o.rule)
 }
 
 /// A shape never decides, and a category is asserted only with the legs it needs.
 fn is_claim(scene: &Scene<'_>, opinion: &Opinion) -> bool {
     let has = |direction| opinion.explains_direction(&scene.legs, direction);
     let has_legs = match opinion.category.row().legs {
+        Legs::Both if opinion.escrowed => !opinion.explains.is_empty(),
         Legs::Both => has(Direction::Out) && has(Direction::In),
         Legs::Out => has(Direction::Out),
         Legs::In => has(Direction::In),
@@ -284,13 +288,38 @@ fn residual(scene: &Scene<'_>, claims: &[Opinion]) -> LegSet {
     open
 }
 
+/// Contracts that packs vouch for state what was given and what came back, each to the last digit: native coin that no node
+/// could show has no part in that.
+fn is_stated(scene: &Scene<'_>, claims: &[Opinion]) -> bool {
+    let has = |direction| scene.legs.iter().any(|leg| leg.direction == direction);
+    let states = |claim: &Opinion, at: usize, leg: &Leg| {
+        claim.strength == Strength::Verified && claim.explains.contains(at) && claim.amount_of(at) == Some(leg.amount)
+    };
+    has(Direction::Out)
+        && has(Direction::In)
+        && scene.legs.iter().enumerate().all(|(at, leg)| claims.iter().any(|claim| states(claim, at, leg)))
+}
+
 /// Anyone can log a well-known event and take a token for it. A contract that nobody vouches for is believed when value
-/// came back for what went out, or when the wallet itself asked for what came in.
+/// came back for what went out, when the wallet itself asked for what came in, or when it paid income in real coin: nobody
+/// forges that.
 fn is_backed(scene: &Scene<'_>, claim: &Opinion) -> bool {
     let is_plain = matches!(claim.category, Category::Transfer | Category::NftTransfer | Category::Spam);
     let goes_out = claim.explains_direction(&scene.legs, Direction::Out);
     let comes_in = claim.explains_direction(&scene.legs, Direction::In);
-    claim.strength == Strength::Verified || is_plain || (goes_out && comes_in) || (!goes_out && scene.acts())
+    let is_real = |asset: Asset| match asset {
+        Asset::Native => true,
+        Asset::Token(token) => token.evm().is_some_and(|token| scene.known.is_canonical(token)),
+        Asset::Nft { .. } => false,
+    };
+    let pays_income = || {
+        let mut paid = claim.explains.iter().filter_map(|at| scene.legs.get(at));
+        claim.category.row().treatment == Treatment::Income && paid.all(|leg| is_real(leg.asset))
+    };
+    claim.strength == Strength::Verified
+        || is_plain
+        || (goes_out && comes_in)
+        || (!goes_out && (scene.acts() || pays_income()))
 }
 
 fn is_explained<'a>(at: usize, leg: &Leg, claims: impl Iterator<Item = &'a Opinion>) -> bool {
@@ -334,8 +363,10 @@ pub fn settle(scene: &Scene<'_>, reading: Reading, question: &Question, rules: &
     let is_transfer = matches!(reading.category, Category::Transfer | Category::NftTransfer);
     let all_own = !scene.legs.is_empty() && scene.legs.iter().all(|leg| question.own_wallets.contains(&leg.other));
     let category = if is_transfer && all_own { Category::SelfTransfer } else { reading.category };
-    let touched = || protocol::touched(scene, rules).and_then(|pack| rules.protocol(pack));
-    Reading { category, protocol: reading.protocol.clone().or_else(touched), ..reading }
+    // A swap through somebody's router is known by the router, whosever pools it went through.
+    let router = (category == Category::Swap).then(|| protocol::called(scene, rules)).flatten();
+    let protocol = router.or_else(|| reading.protocol.clone()).or_else(|| protocol::named(scene, rules));
+    Reading { category, protocol, ..reading }
 }
 
 #[cfg(test)]

@@ -18,6 +18,16 @@ pub enum Treatment {
 }
 
 impl Treatment {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Disposal => "disposal",
+            Self::Income => "income",
+            Self::NonTaxable => "non_taxable",
+            Self::Expense => "expense",
+            Self::NeedsReview => "needs_review",
+        }
+    }
+
     /// `None` is "undetermined", which is never the same as "not taxable".
     pub fn taxable(self) -> Option<bool> {
         match self {

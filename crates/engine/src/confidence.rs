@@ -1,10 +1,12 @@
 //! Confidence comes from agreement, on this one page.
 //!
 //! It starts at what the deciding claim is worth: a verified contract 88, a well-known shape of event 72, a well-known call
-//! 64. Every other source that agrees adds 8; a call that asked for something else takes 12 away. A leg that no claim
-//! explains, or a doubt about the scene itself, caps it below the review line. So 95 and more means a verified
-//! rule and another source of the same mind, and an agreeing opinion never lowers it.
+//! 64. Every other source that agrees adds 8; a call that asked for something else takes 12 away, unless it asked for a plain
+//! transfer, of which many things are made. A leg that no claim explains, or a doubt about the scene itself, caps it below
+//! the review line. So 95 and more means a verified rule and another source of the same mind, and an agreeing opinion
+//! never lowers it.
 
+use crate::category::Category;
 use crate::opinion::{Opinion, Source, Strength};
 
 /// Below this the result is flagged for review.
@@ -45,11 +47,11 @@ pub fn weigh(weighing: &Weighing<'_>) -> u8 {
         [Source::Protocol, Source::Call, Source::Shape, Source::Labels].into_iter().filter(|s| *s != principal.source);
     let mut confidence = base;
     for source in others {
-        let mut said = weighing.heard.iter().filter(|(opinion, _)| opinion.source == source).peekable();
-        let spoke = said.peek().is_some();
-        if said.any(|(opinion, _)| opinion.category == principal.category) {
+        let mut said = weighing.heard.iter().map(|(opinion, _)| opinion).filter(|opinion| opinion.source == source);
+        let is_plain = |opinion: &Opinion| matches!(opinion.category, Category::Transfer | Category::NftTransfer);
+        if said.clone().any(|opinion| opinion.category == principal.category) {
             confidence = confidence.saturating_add(AGREES);
-        } else if spoke && source == Source::Call {
+        } else if source == Source::Call && said.any(|opinion| !is_plain(opinion)) {
             confidence = confidence.saturating_sub(DISSENTS);
         }
     }
@@ -65,7 +67,6 @@ pub fn weigh(weighing: &Weighing<'_>) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::category::Category;
     use crate::opinion::{LegSet, Role};
     use proptest::prelude::*;
 
@@ -80,6 +81,7 @@ mod tests {
             at: None,
             explains: LegSet::EMPTY,
             amounts: Vec::new(),
+            escrowed: false,
         }
     }
 

@@ -38,6 +38,9 @@ fn action(category: Category, assets: &Assets) -> String {
     let about = category.row().about.trim_end_matches('.');
     match (category, sent.as_deref(), received.as_deref()) {
         (Category::Swap, Some(sent), Some(got)) => format!("Swapped {sent} for {got}"),
+        (Category::Swap, None, Some(moved)) | (Category::Swap, Some(moved), None) => {
+            format!("An order was filled: {moved} against what moved when it was placed")
+        }
         (Category::Wrap, Some(sent), Some(got)) => format!("Wrapped {sent} into {got}"),
         (Category::Unwrap, Some(sent), Some(got)) => format!("Unwrapped {sent} into {got}"),
         (Category::NftPurchase, Some(sent), Some(got)) => format!("Bought {got} for {sent}"),

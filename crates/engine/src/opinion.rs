@@ -116,6 +116,8 @@ pub struct Opinion {
     pub explains: LegSet,
     /// How much of a leg the claim speaks for, where it names an amount; legs that are not listed are explained whole.
     pub amounts: Vec<(usize, U256)>,
+    /// The other side moved in an earlier transaction, so one direction is all that there is.
+    pub escrowed: bool,
 }
 
 impl Opinion {
@@ -125,6 +127,7 @@ impl Opinion {
 
     /// How much of the leg this claim speaks for; `None` is all of it.
     pub fn amount_of(&self, leg: usize) -> Option<U256> {
-        self.amounts.iter().find(|(at, _)| *at == leg).map(|(_, amount)| *amount)
+        let of_leg = self.amounts.iter().filter(|(at, _)| *at == leg).map(|(_, amount)| *amount);
+        of_leg.reduce(U256::saturating_add)
     }
 }

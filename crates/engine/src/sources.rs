@@ -10,6 +10,7 @@ pub mod protocol;
 pub mod shape;
 pub mod spam;
 pub mod standing;
+pub mod vaults;
 
 use crate::evm::scene::Scene;
 use crate::opinion::Opinion;

@@ -121,3 +121,31 @@ fn no_generic_rule_is_fooled_by_a_stranger() {
     }
     assert!(fooled.is_empty(), "{}", fooled.join("\n"));
 }
+
+/// A token that nobody knows logs that it came from an exchange, a bridge or an airdrop. Whoever sent the transaction, it was not they.
+#[test]
+fn no_listed_account_is_impersonated_by_a_token() {
+    let rules = Rules::embedded().expect("embedded packs load");
+    let mut fooled = Vec::new();
+    let mut tried = 0;
+    for pack in &rules.packs {
+        for row in &pack.file.transfer {
+            let chains = pack.file.contracts.get(row.with.get_ref()).expect("the role has contracts");
+            let here = chains.get("ethereum").into_iter().chain(chains.get("every")).flatten();
+            for account in here.map(|text| Address::parse_checksummed(text.get_ref(), None).expect("checksummed")) {
+                tried += 1;
+                let facts = facts::of(THIRD, STRANGER, vec![transfer(account, WALLET), transfer(WALLET, account)]);
+                let one_way = facts::of(THIRD, STRANGER, vec![transfer(account, WALLET)]);
+                for facts in [facts, one_way] {
+                    let question = Question { wallet: Some(Account::from(WALLET)), ..Question::default() };
+                    let answer = classify(&facts, &question, &rules).expect("the wallet is a party");
+                    if !answer.needs_review && !is_harmless(answer.category) {
+                        fooled.push(format!("{}: {account}: {}", pack.id, answer.category.name()));
+                    }
+                }
+            }
+        }
+    }
+    assert!(tried > 100, "{tried} accounts");
+    assert!(fooled.is_empty(), "{}", fooled.join("\n"));
+}

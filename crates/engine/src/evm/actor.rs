@@ -31,7 +31,7 @@ pub fn carried(facts: &EvmFacts, movements: &[Movement], rules: &Rules, known: &
     if actors.contains(&facts.transaction.from) { BTreeSet::new() } else { actors }
 }
 
-fn speaks(rule: &ActorRule, log: &Log, facts: &EvmFacts, known: &ChainRules) -> bool {
+pub fn speaks(rule: &ActorRule, log: &Log, facts: &EvmFacts, known: &ChainRules) -> bool {
     let stands = match &rule.place {
         Place::Role(role) => known.holds_role(log.address, rule.pack, role),
         Place::Called => facts.transaction.to == Some(log.address),

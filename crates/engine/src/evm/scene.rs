@@ -214,10 +214,24 @@ fn unseen_value(
     Some(Movement { asset: Asset::Native, from, to, amount, seen: proof.map_or(Seen::Balance, Seen::Log) })
 }
 
-/// A call without input to an account that logs nothing moves only the value it states.
+/// A call that ran no code moves only the value it states: one without input to an account that logs nothing, or one that
+/// paid for its calldata and not a unit of gas more.
 pub fn internal_value_is_possible(facts: &EvmFacts) -> bool {
-    let plain = facts.transaction.input.is_empty() && facts.transaction.to.is_some() && facts.receipt.logs.is_empty();
+    let ran_nothing = facts.transaction.input.is_empty() || calldata_gas(facts).contains(&facts.receipt.gas_used);
+    let plain = ran_nothing && facts.transaction.to.is_some() && facts.receipt.logs.is_empty();
     !plain
+}
+
+/// What a call costs before any code runs: by EIP-2028, and at least by EIP-7623.
+fn calldata_gas(facts: &EvmFacts) -> [U256; 2] {
+    let input = &facts.transaction.input;
+    let zeros = input.iter().filter(|byte| **byte == 0).count();
+    let others = input.len().saturating_sub(zeros);
+    let cost = |zero: usize, other: usize| {
+        let calldata = zeros.saturating_mul(zero).saturating_add(others.saturating_mul(other));
+        U256::from(21_000_usize.saturating_add(calldata))
+    };
+    [cost(4, 16), cost(10, 40)]
 }
 
 /// An amount this small could stand in a log by chance.

@@ -49,8 +49,10 @@ pub enum What {
     Asset(Field),
     /// The NFT of this contract with this id.
     Item(Field, Field),
-    /// The emitting, or called, contract is the token.
+    /// The emitting, or called, contract is the token or holds the NFTs.
     Emitter,
+    /// The same, but no NFT.
+    EmittedToken,
     Native,
     Nft,
     /// Minted to, or burned from, the wallet.
@@ -79,12 +81,18 @@ pub struct EventRule {
     pub derive: Option<Derive>,
     pub reader: Option<Reader>,
     pub only: Only,
+    /// Only this protocol logs it, so it names the protocol where nothing better does.
+    pub own: bool,
+    /// The other side moved in an earlier transaction.
+    pub escrowed: bool,
 }
 
 /// Conditions on a log beyond its layout.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Only {
     pub equals: Vec<(Field, U256)>,
+    /// The parameter names a contract of this role.
+    pub holds: Vec<(Field, String)>,
     pub beside: Option<B256>,
     pub without: Option<B256>,
     pub positive: Option<Field>,
@@ -135,6 +143,7 @@ pub struct ActorRule {
     pub who: Option<Field>,
     pub selector: Option<FixedBytes<4>>,
     pub idle_sender: bool,
+    pub own: bool,
 }
 
 /// Topic count and data length of an event. Unrelated events share a topic0, so a log must match exactly.
@@ -165,18 +174,60 @@ impl Layout {
 
 type Fault = String;
 
+/// An event by its signature: how its logs look and where each parameter stands.
+#[derive(Debug, Clone)]
+pub struct EventShape {
+    pub name: String,
+    pub topic0: B256,
+    pub layout: Layout,
+    pub fields: Fields,
+}
+
+/// `topic0` is what an anonymous event begins with.
+pub fn event_shape(signature: &str, topic0: Option<&str>) -> Result<EventShape, Fault> {
+    let event = parse_event(signature)?;
+    let raw = topic0.map(|text| text.parse::<B256>().map_err(|_| format!("`{text}` is no topic"))).transpose()?;
+    let is_anonymous = raw.is_some();
+    Ok(EventShape {
+        topic0: raw.unwrap_or_else(|| event.selector()),
+        layout: Layout::of(&event, is_anonymous),
+        fields: event_fields(&event, is_anonymous),
+        name: event.name,
+    })
+}
+
+/// A call by its signature.
+#[derive(Debug, Clone)]
+pub struct CallShape {
+    pub name: String,
+    pub selector: FixedBytes<4>,
+    pub words: usize,
+    pub fields: Fields,
+}
+
+pub fn call_shape(signature: &str) -> Result<CallShape, Fault> {
+    let function = parse_function(signature)?;
+    Ok(CallShape {
+        selector: function.selector(),
+        words: function.inputs.iter().map(|p| head_words(&p.ty)).sum(),
+        fields: call_fields(&function.inputs),
+        name: function.name,
+    })
+}
+
 pub fn actor(pack: usize, row: &ActorRow) -> Result<ActorRule, Fault> {
-    let event = parse_event(&row.signature)?;
-    let params = event_fields(&event, false);
+    let event = event_shape(row.signature.get_ref(), None)?;
+    let params = event.fields;
     let function = row.call.as_ref().map(|text| parse_function(text)).transpose()?;
     Ok(ActorRule {
         pack,
-        topic0: event.selector(),
+        topic0: event.topic0,
         place: place(&row.on)?,
-        layout: Layout::of(&event, false),
+        layout: event.layout,
         who: if row.who == "@emitter" { None } else { Some(field(&row.who, &params)?) },
         selector: function.map(|function| function.selector()),
         idle_sender: row.idle_sender,
+        own: row.own,
     })
 }
 
@@ -189,17 +240,15 @@ fn parse_function(text: &str) -> Result<Function, Fault> {
 }
 
 pub fn event(pack: usize, stem: &str, row: &EventRow) -> Result<EventRule, Fault> {
-    let event = parse_event(&row.signature)?;
-    let raw = row.topic0.as_ref().map(|text| text.parse::<B256>().map_err(|_| format!("`{text}` is no topic")));
-    let raw = raw.transpose()?;
-    let params = event_fields(&event, raw.is_some());
+    let event = event_shape(row.signature.get_ref(), row.topic0.as_deref())?;
+    let params = event.fields;
     let means = category(&row.means)?;
     Ok(EventRule {
         pack,
         id: format!("{stem}/{}", event.name).into(),
-        topic0: raw.unwrap_or_else(|| event.selector()),
+        topic0: event.topic0,
         place: place(&row.on)?,
-        layout: Layout::of(&event, raw.is_some()),
+        layout: event.layout,
         means,
         who: who(&row.who, &params)?,
         out: specs(&row.out, &params)?,
@@ -208,11 +257,13 @@ pub fn event(pack: usize, stem: &str, row: &EventRow) -> Result<EventRule, Fault
         derive: row.derive,
         reader: row.reader,
         only: only(row, &params)?,
+        own: row.own,
+        escrowed: row.escrowed,
     })
 }
 
 pub fn call(pack: usize, stem: &str, row: &CallRow) -> Result<CallRule, Fault> {
-    let function = parse_function(&row.signature)?;
+    let function = parse_function(row.signature.get_ref())?;
     let params = call_fields(&function.inputs);
     let opens = row.opens.as_ref().map(|name| opens(name, row.target.as_deref(), &function)).transpose()?;
     let zero = row.zero.as_ref().map(|name| field(name, &params)).transpose()?;
@@ -276,6 +327,11 @@ fn only(row: &EventRow, params: &Fields) -> Result<Only, Fault> {
     };
     Ok(Only {
         equals: row.equals.iter().map(value).collect::<Result<_, Fault>>()?,
+        holds: row
+            .holds
+            .iter()
+            .map(|(name, role)| Ok((field(name, params)?, role.clone())))
+            .collect::<Result<_, Fault>>()?,
         beside: topic(&row.beside)?,
         without: topic(&row.without)?,
         positive: sign(&row.positive)?,
@@ -315,7 +371,7 @@ pub fn default_role(category: Category) -> Role {
     }
 }
 
-type Fields = Vec<(String, Field)>;
+pub type Fields = Vec<(String, Field)>;
 
 /// Topic 0 of an anonymous event is its first indexed parameter, of any other its signature.
 fn event_fields(event: &Event, anonymous: bool) -> Fields {
@@ -388,6 +444,7 @@ fn specs(texts: &[String], fields: &Fields) -> Result<Vec<LegSpec>, Fault> {
         let amount = amount.map(|name| field(name, fields)).transpose()?;
         let what = match what {
             "@emitter" => What::Emitter,
+            "@token" => What::EmittedToken,
             "@native" => What::Native,
             "@nft" => What::Nft,
             "@minted" | "@burned" => What::Minted,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use toml::Spanned;
 
 use crate::opinion::Role;
 
@@ -25,7 +26,13 @@ pub struct PackFile {
     pub lures: Vec<String>,
     /// Role, then chain slug (or `every`), then checksummed addresses.
     #[serde(default)]
-    pub contracts: BTreeMap<String, BTreeMap<String, Vec<String>>>,
+    pub contracts: BTreeMap<String, BTreeMap<String, Vec<Spanned<String>>>>,
+    /// Roles on which no rule of this pack stands: their contracts lend its word and its name to the rules of standards.
+    #[serde(default)]
+    pub vouches: Vec<String>,
+    /// Roles whose contracts appear in transactions of every kind, such as a bridge's tokens: they lend no word and no name.
+    #[serde(default)]
+    pub quiet: Vec<String>,
     #[serde(default)]
     pub factory: Vec<FactoryRow>,
     #[serde(default)]
@@ -36,6 +43,38 @@ pub struct PackFile {
     pub transfer: Vec<TransferRow>,
     #[serde(default)]
     pub actor: Vec<ActorRow>,
+    #[serde(default)]
+    pub case: Vec<CaseRow>,
+}
+
+/// A small transaction in words, and how it must be read. `crate::cases` tells what the words mean.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CaseRow {
+    /// One sentence: what happens, and why the reading is right.
+    pub about: Spanned<String>,
+    pub chain: String,
+    /// Who sends the transaction; the wallet unless said.
+    #[serde(default)]
+    pub from: Option<String>,
+    /// What it calls; else whoever logs first, or receives first.
+    #[serde(default)]
+    pub to: Option<String>,
+    /// `name(parameter=value, …)` of a call that some rule knows.
+    #[serde(default)]
+    pub call: Option<String>,
+    /// `from > to: 1000 A`
+    #[serde(default)]
+    pub moves: Vec<String>,
+    /// `emitter: Event(parameter=value, …)`
+    #[serde(default)]
+    pub logs: Vec<String>,
+    /// The category it must be read as, under this pack's name.
+    #[serde(default)]
+    pub reads: Option<String>,
+    /// No rule of this pack may speak.
+    #[serde(default)]
+    pub silent: bool,
 }
 
 /// An envelope: the sender only carries someone else's action, and this event tells whose.
@@ -43,7 +82,7 @@ pub struct PackFile {
 #[serde(deny_unknown_fields)]
 pub struct ActorRow {
     pub on: String,
-    pub signature: String,
+    pub signature: Spanned<String>,
     /// The parameter that names the one who acts, or `@emitter`.
     pub who: String,
     /// Only when the transaction calls this function.
@@ -52,6 +91,9 @@ pub struct ActorRow {
     /// Only when nothing moved to or from the sender itself.
     #[serde(default)]
     pub idle_sender: bool,
+    /// Only this protocol logs it: a name where nothing better gives one.
+    #[serde(default)]
+    pub own: bool,
 }
 
 /// A plain transfer to, or from, a contract of this pack that is itself an action: a deposit address, a payout.
@@ -59,9 +101,12 @@ pub struct ActorRow {
 #[serde(deny_unknown_fields)]
 pub struct TransferRow {
     /// The role on the other side.
-    pub with: String,
+    pub with: Spanned<String>,
     pub way: Way,
     pub means: String,
+    /// Only the native coin: a token sent there is lost, or something else.
+    #[serde(default)]
+    pub native: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
@@ -76,12 +121,12 @@ pub enum Way {
 #[serde(deny_unknown_fields)]
 pub struct FactoryRow {
     pub derive: Derive,
-    pub init_code_hash: String,
+    pub init_code_hash: Spanned<String>,
     /// Fee tiers that are part of a v3-style pool's address.
     #[serde(default)]
     pub fees: Vec<u32>,
     /// Chain slug to the deployer whose CREATE2 makes the pools.
-    pub at: BTreeMap<String, Vec<String>>,
+    pub at: BTreeMap<String, Vec<Spanned<String>>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
@@ -89,6 +134,8 @@ pub struct FactoryRow {
 pub enum Derive {
     UniswapV2,
     UniswapV3,
+    /// As v3, but the fee is no part of the address.
+    Algebra,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -96,7 +143,7 @@ pub enum Derive {
 pub struct EventRow {
     /// A role of this pack (verified), or `anywhere`, `@called`, `@moved`, `@wrapped_native`.
     pub on: String,
-    pub signature: String,
+    pub signature: Spanned<String>,
     /// For an anonymous event: what its first topic must be. Its indexed parameters then begin at that topic.
     #[serde(default)]
     pub topic0: Option<String>,
@@ -118,6 +165,9 @@ pub struct EventRow {
     /// Only when these parameters have these values (hex or decimal; an address as a number).
     #[serde(default)]
     pub equals: BTreeMap<String, String>,
+    /// Only when these parameters name a contract of these roles.
+    #[serde(default)]
+    pub holds: BTreeMap<String, String>,
     /// Only when this signed parameter is above, or below, zero.
     #[serde(default)]
     pub positive: Option<String>,
@@ -128,13 +178,19 @@ pub struct EventRow {
     pub derive: Option<Derive>,
     #[serde(default)]
     pub reader: Option<Reader>,
+    /// Only this protocol logs it: a name where nothing better gives one, never more weight.
+    #[serde(default)]
+    pub own: bool,
+    /// The other side moved in an earlier transaction, such as the one that placed the order.
+    #[serde(default)]
+    pub escrowed: bool,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallRow {
     pub on: String,
-    pub signature: String,
+    pub signature: Spanned<String>,
     /// Absent on a call that only carries others, such as a multicall.
     #[serde(default)]
     pub means: Option<String>,
@@ -165,6 +221,8 @@ fn sender_only() -> Vec<String> {
 pub enum Reader {
     /// What a position paid out: principal as far as it was decreased, fees beyond.
     Collected,
+    /// An ERC-4626 vault: its assets may go straight on into another.
+    Vault,
     /// The emitter is a pool: what the wallet sent in and took out of pools is a swap.
     Amm,
 }

@@ -55,6 +55,7 @@ pub fn opinions(scene: &Scene<'_>, rules: &Rules, logs: &[PoolLog<'_>]) -> Vec<O
         at: Some(Seen::Log(first.position)),
         explains,
         amounts: Vec::new(),
+        escrowed: false,
     }]
 }
 

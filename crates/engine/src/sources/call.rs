@@ -33,9 +33,15 @@ fn asked(scene: &Scene<'_>, rules: &Rules, is_cut: &mut bool) -> Vec<Opinion> {
     }
     let Some(target) = transaction.to else { return deployment(scene) };
     let is_coin_in = |leg: &Leg| leg.direction == Direction::In && leg.asset == Asset::Native;
-    if PARENT_DEPOSITS.contains(&transaction.kind()) && scene.legs.iter().all(is_coin_in) {
-        // The chain itself says it.
-        return vec![Opinion { strength: Strength::Verified, ..bare(scene, "evm/deposit", Category::BridgeIn) }];
+    // A chain that takes its parent's messages in a transaction of nobody's mints what was deposited there.
+    let is_system = transaction.from.is_zero() && target.is_zero();
+    let is_minted = |leg: &Leg| leg.direction == Direction::In && leg.minted_or_burned;
+    let is_deposit = PARENT_DEPOSITS.contains(&transaction.kind()) && scene.legs.iter().all(is_coin_in);
+    if is_deposit || (is_system && !scene.legs.is_empty() && scene.legs.iter().all(is_minted)) {
+        // The chain itself says it, by its own bridge.
+        let bridge = format!("{} bridge", scene.facts.chain.name);
+        let deposit = bare(scene, "evm/deposit", Category::BridgeIn);
+        return vec![Opinion { strength: Strength::Verified, protocol: Some(bridge.into()), ..deposit }];
     }
     if transaction.input.is_empty() {
         return plain_value(scene, target);
@@ -121,6 +127,7 @@ fn opinion(
         at: None,
         explains: legs,
         amounts: Vec::new(),
+        escrowed: false,
     })
 }
 
@@ -135,6 +142,7 @@ fn bare(scene: &Scene<'_>, rule: &str, category: Category) -> Opinion {
         at: None,
         explains: LegSet::all(scene.legs.len()),
         amounts: Vec::new(),
+        escrowed: false,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use alloy_primitives::{Address, U256, address};
 
-use crate::asset::{Account, Asset};
+use crate::asset::{Account, Asset, Movement};
 use crate::evm::scene::Scene;
 use crate::legs::{Direction, Leg};
 use crate::opinion::LegSet;
@@ -98,13 +98,29 @@ fn matches_leg(
     match spec.what {
         What::Asset(_) | What::Item(..) => named.is_some_and(|asset| is_asset(scene, leg, asset)),
         What::Emitter => is_asset(scene, leg, emitter),
+        What::EmittedToken => !leg.asset.is_nft() && is_asset(scene, leg, emitter),
         What::Native => is_native(scene, leg.asset),
         What::Nft => leg.asset.is_nft(),
         What::Minted => leg.minted_or_burned,
         What::Counterparty | What::With(_) => named.is_some_and(|party| leg.other == Account::from(party)),
-        What::Exact => amount == Some(leg.amount),
+        What::Exact => amount.is_some_and(|amount| is_exactly(scene, leg, amount)),
         What::Any => true,
     }
+}
+
+/// The leg, one of the movements behind it, or the native coin and its wrapper together come to this amount.
+fn is_exactly(scene: &Scene<'_>, leg: &Leg, amount: U256) -> bool {
+    let wallet = Account::from(scene.perspective);
+    let of_leg = |m: &&Movement| match leg.direction {
+        Direction::Out => m.from == wallet && m.to != wallet,
+        Direction::In => m.to == wallet && m.from != wallet,
+    };
+    let moved = || scene.movements.iter().filter(of_leg).any(|m| m.asset == leg.asset && m.amount == amount);
+    let coins = || {
+        let same = scene.legs.iter().filter(|other| other.direction == leg.direction && is_native(scene, other.asset));
+        same.fold(U256::ZERO, |sum, other| sum.saturating_add(other.amount))
+    };
+    leg.amount == amount || moved() || (is_native(scene, leg.asset) && coins() == amount)
 }
 
 /// The native coin and its wrapper answer for each other: gateways turn one into the other on the way.

@@ -18,24 +18,32 @@ pub fn maker(scene: &Scene<'_>, pool: Address, derive: Derive) -> Option<usize> 
         tokens.iter().skip(at.saturating_add(1)).map(move |second| (*first.min(second), *first.max(second)))
     });
     pairs.into_iter().find_map(|(low, high)| match derive {
-        Derive::UniswapV2 => {
-            let salt = keccak256([low.as_slice(), high.as_slice()].concat());
-            made_by(scene, pool, derive, salt, |_| true)
+        Derive::UniswapV2 => made_by(scene, pool, derive, (low, high, 0)),
+        // Both log the same events.
+        Derive::UniswapV3 | Derive::Algebra => {
+            let mut fees = scene.known.fees().iter();
+            let by_fee = fees.find_map(|fee| made_by(scene, pool, Derive::UniswapV3, (low, high, *fee)));
+            by_fee.or_else(|| made_by(scene, pool, Derive::Algebra, (low, high, 0)))
         }
-        Derive::UniswapV3 => scene.known.fees().iter().find_map(|fee| {
-            made_by(scene, pool, derive, v3_salt(low, high, *fee), |factory| factory.fees.contains(fee))
-        }),
     })
 }
 
+/// Where this factory's pool of the two tokens stands, lower address first.
+pub fn address(factory: &Factory, low: Address, high: Address, fee: u32) -> Address {
+    factory.deployer.create2(salt(factory.derive, low, high, fee), factory.init_code_hash)
+}
+
+/// Hashing is what a proof costs, so nothing is hashed for factories that are not there.
 fn made_by(
     scene: &Scene<'_>,
     pool: Address,
     derive: Derive,
-    salt: B256,
-    knows: impl Fn(&Factory) -> bool,
+    (low, high, fee): (Address, Address, u32),
 ) -> Option<usize> {
-    let mut candidates = scene.known.factories(derive).filter(|factory| knows(factory));
+    let knows = |factory: &&Factory| derive != Derive::UniswapV3 || factory.fees.contains(&fee);
+    let mut candidates = scene.known.factories(derive).filter(knows).peekable();
+    candidates.peek()?;
+    let salt = salt(derive, low, high, fee);
     candidates
         .find(|factory| factory.deployer.create2(salt, factory.init_code_hash) == pool)
         .map(|factory| factory.pack)
@@ -57,8 +65,12 @@ fn tokens_of(scene: &Scene<'_>, pool: Address) -> Vec<Address> {
     tokens
 }
 
-/// `keccak256(abi.encode(token0, token1, fee))`.
-fn v3_salt(low: Address, high: Address, fee: u32) -> B256 {
-    let words = [low.into_word().0, high.into_word().0, U256::from(fee).to_be_bytes()];
-    keccak256(words.concat())
+/// v2 packs the tokens end to end; v3 and what came of it encode them as words.
+fn salt(derive: Derive, low: Address, high: Address, fee: u32) -> B256 {
+    let [low_word, high_word] = [low.into_word(), high.into_word()];
+    match derive {
+        Derive::UniswapV2 => keccak256([low.as_slice(), high.as_slice()].concat()),
+        Derive::UniswapV3 => keccak256([low_word.0, high_word.0, U256::from(fee).to_be_bytes()].concat()),
+        Derive::Algebra => keccak256([low_word.0, high_word.0].concat()),
+    }
 }

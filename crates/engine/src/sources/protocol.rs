@@ -1,51 +1,79 @@
 //! The `protocol` source: rule packs over contracts and their events.
 
-use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, U256};
 
 use super::explain::{Explained, Words, explain};
 use super::standing::{Standing, proved, standing};
+use super::vaults::{self, VaultLog};
 use super::{OPINIONS_MAX, amm, positions};
-use crate::asset::Seen;
-use crate::evm::LOGS_MAX;
+use crate::asset::{Account, Asset, Seen};
+use crate::category::Category;
 use crate::evm::json::{Log, word_address};
 use crate::evm::scene::{Outcome, Scene};
+use crate::evm::{LOGS_MAX, actor};
 use crate::legs::Direction;
 use crate::opinion::{LegSet, Opinion, Source, Strength};
-use crate::rules::compile::{EventRule, Field, Who, default_role};
+use crate::rules::compile::{ActorRule, EventRule, Field, Place, Who, default_role};
 use crate::rules::file::{Reader, Way};
 use crate::rules::{Rules, TransferRule};
 
 pub fn opinions(scene: &Scene<'_>, rules: &Rules) -> Vec<Opinion> {
     let mut found = Vec::new();
     let mut swaps = Vec::new();
+    let mut vaults = Vec::new();
     if scene.outcome == Outcome::Failed {
         return found;
     }
     for (position, log) in scene.facts.receipt.logs.iter().enumerate().take(LOGS_MAX) {
         let Some(topic0) = log.topic0() else { continue };
-        for rule in rules.events(&topic0).iter().filter(|rule| rule.layout.fits(log) && holds(scene, rule, log)) {
-            let Some(standing) = standing(scene, rule, log.address) else { continue };
+        let listening = rules.events(&topic0);
+        if listening.is_empty() {
+            continue;
+        }
+        let holders = scene.known.holders(log.address);
+        let mut said: Vec<(bool, Opinion)> = Vec::new();
+        for rule in listening.iter().filter(|rule| rule.layout.fits(log)) {
+            let Some(standing) = standing(scene, rule, log.address, holders) else { continue };
+            if !holds(scene, rule, log) {
+                continue;
+            }
+            if rule.reader == Some(Reader::Amm) {
+                swaps.push(amm::PoolLog { position, pool: log.address, rule, standing });
+                continue;
+            }
+            if found.len().saturating_add(said.len()) >= OPINIONS_MAX {
+                continue;
+            }
+            if rule.reader == Some(Reader::Vault) && speaks_of(scene, &rule.who, &LogWords(log)) {
+                let assets = log.data_u256(0).filter(|_| vaults.len() < OPINIONS_MAX);
+                vaults.extend(assets.map(|assets| VaultLog { position, vault: log.address, rule, standing, assets }));
+            }
+            let Some(whole) = opinion(scene, rules, rule, log, position, standing) else { continue };
+            let is_own = matches!(rule.place, Place::Role(_) | Place::WrappedNative);
             match rule.reader {
-                Some(Reader::Amm) => swaps.push(amm::PoolLog { position, pool: log.address, rule, standing }),
-                Some(Reader::Collected) | None if found.len() >= OPINIONS_MAX => {}
                 Some(Reader::Collected) => {
-                    let collected = opinion(scene, rules, rule, log, position, standing);
-                    found.extend(collected.into_iter().flat_map(|whole| positions::split(scene, whole, log)));
+                    said.extend(positions::split(scene, whole, log).into_iter().map(|part| (is_own, part)));
                 }
-                None => found.extend(opinion(scene, rules, rule, log, position, standing)),
+                Some(Reader::Vault | Reader::Amm) | None => said.push((is_own, whole)),
             }
         }
+        // Where rules written for this very contract speak, those that any contract's log would wake may only agree.
+        let own: Vec<Category> = said.iter().filter(|(is_own, _)| *is_own).map(|(_, o)| o.category).collect();
+        let stays = |opinion: &Opinion| own.is_empty() || own.contains(&opinion.category);
+        found.extend(said.into_iter().map(|(_, opinion)| opinion).filter(stays));
     }
     found.extend(amm::opinions(scene, rules, &swaps));
+    found.extend(vaults::opinion(scene, rules, &vaults));
     found.extend(transfers(scene, rules));
     found
 }
 
-/// Legs whose other side is a contract of a pack that takes plain transfers for an action.
+/// Movements whose other side is a contract of a pack that takes plain transfers for an action.
 fn transfers<'a>(scene: &'a Scene<'_>, rules: &'a Rules) -> impl Iterator<Item = Opinion> {
-    let opinion = move |at: usize, pack: usize, rule: &TransferRule| {
+    let wallet = Account::from(scene.perspective);
+    let opinion = move |at: usize, amount: U256, pack: usize, rule: &TransferRule| {
         let mut explains = LegSet::EMPTY;
         explains.insert(at);
         Opinion {
@@ -57,18 +85,38 @@ fn transfers<'a>(scene: &'a Scene<'_>, rules: &'a Rules) -> impl Iterator<Item =
             role: default_role(rule.means),
             at: None,
             explains,
-            amounts: Vec::new(),
+            amounts: vec![(at, amount)],
+            escrowed: false,
         }
     };
-    scene.legs.iter().enumerate().flat_map(move |(at, leg)| {
-        let holders = leg.other.evm().into_iter().flat_map(move |other| scene.known.vouchers(other));
-        holders.flat_map(move |(pack, role)| {
+    let of_wallet = scene.movements.iter().filter(move |m| (m.from == wallet) != (m.to == wallet));
+    of_wallet.flat_map(move |m| {
+        let (direction, other) = if m.from == wallet { (Direction::Out, m.to) } else { (Direction::In, m.from) };
+        let leg = scene.legs.iter().position(|leg| leg.asset == m.asset && leg.direction == direction);
+        let holders = other.evm().into_iter().flat_map(|other| scene.known.holders(other));
+        holders.filter(move |holder| is_believed(scene, m.asset, direction, holder.pack)).flat_map(move |holder| {
             let fits = move |rule: &&TransferRule| {
-                matches!((rule.way, leg.direction), (Way::Out, Direction::Out) | (Way::In, Direction::In))
+                let is_way = matches!((rule.way, direction), (Way::Out, Direction::Out) | (Way::In, Direction::In));
+                is_way && (!rule.native || m.asset == Asset::Native)
             };
-            rules.transfers(*pack, role).iter().filter(fits).map(move |rule| opinion(at, *pack, rule))
+            let rules = rules.transfers(holder.pack, &holder.role).iter().filter(fits);
+            rules.filter_map(move |rule| leg.map(|at| opinion(at, m.amount, holder.pack, rule)))
         })
     })
+}
+
+/// Anyone can make a token that logs a transfer with a well-known account. The chain itself moves the native coin; a token's
+/// word counts when the token is canonical, when the wallet acts, or when the pack's own account sent the transaction, was
+/// called or logged something itself.
+fn is_believed(scene: &Scene<'_>, asset: Asset, direction: Direction, pack: usize) -> bool {
+    let (Asset::Token(contract) | Asset::Nft { contract, .. }) = asset else { return true };
+    let transaction = &scene.facts.transaction;
+    let logs = || scene.facts.receipt.logs.iter().take(LOGS_MAX).map(|log| log.address);
+    let parties = || std::iter::once(transaction.from).chain(transaction.to).chain(logs());
+    let is_of_pack = |party: Address| scene.known.holders(party).iter().any(|holder| holder.pack == pack);
+    contract.evm().is_some_and(|contract| scene.known.is_canonical(contract))
+        || scene.acts()
+        || (direction == Direction::In && parties().any(is_of_pack))
 }
 
 fn holds(scene: &Scene<'_>, rule: &EventRule, log: &Log) -> bool {
@@ -81,6 +129,9 @@ fn holds(scene: &Scene<'_>, rule: &EventRule, log: &Log) -> bool {
     rule.only.beside.is_none_or(logged)
         && !rule.only.without.is_some_and(logged)
         && rule.only.equals.iter().all(|(field, value)| words.amount(*field) == Some(*value))
+        && rule.only.holds.iter().all(|(field, role)| {
+            words.address(*field).is_some_and(|holder| scene.known.holds_role(holder, rule.pack, role))
+        })
         && rule.only.positive.is_none_or(is_positive)
         && rule.only.negative.is_none_or(is_negative)
 }
@@ -98,17 +149,23 @@ fn opinion(
         return None;
     }
     let Explained { legs, amounts } = explain(scene, &rule.out, &rule.incoming, log.address, &words)?;
+    // Nothing but the amount ties such a fill to the wallet.
+    let is_exact = |(at, amount): &(usize, U256)| scene.legs.get(*at).is_some_and(|leg| leg.amount == *amount);
+    if rule.escrowed && !amounts.iter().all(is_exact) {
+        return None;
+    }
     let Standing { strength, pack } = proved(scene, rule, log.address, standing);
     Some(Opinion {
         source: Source::Protocol,
         rule: rule.id.clone(),
-        protocol: (strength == Strength::Verified).then(|| rules.protocol(pack)).flatten(),
+        protocol: (strength == Strength::Verified || rule.own).then(|| rules.protocol(pack)).flatten(),
         category: rule.means,
         strength,
         role: rule.role,
         at: Some(Seen::Log(position)),
         explains: legs,
         amounts,
+        escrowed: rule.escrowed,
     })
 }
 
@@ -142,13 +199,32 @@ impl Words for LogWords<'_> {
     }
 }
 
-/// Packs that vouch for a contract that this transaction touches, the called one first: a name for the protocol even
-/// where no rule decided.
-pub fn touched(scene: &Scene<'_>, rules: &Rules) -> Option<usize> {
-    let facts = scene.facts;
-    let mut asked = BTreeSet::new();
-    let contracts = facts.transaction.to.into_iter().chain(facts.receipt.logs.iter().map(|log| log.address));
-    contracts.take(LOGS_MAX).filter(|contract| asked.insert(*contract)).find_map(|contract| {
-        scene.known.vouchers(contract).iter().map(|(pack, _)| *pack).find(|pack| rules.protocol(*pack).is_some())
-    })
+/// A name for the protocol even where no rule decided: of a contract that some pack vouches for, the called one first, then
+/// those that log of the wallet; else of a protocol whose own event tells of the wallet, or carried its action.
+pub fn named(scene: &Scene<'_>, rules: &Rules) -> Option<Arc<str>> {
+    let logs = || scene.facts.receipt.logs.iter().take(LOGS_MAX);
+    let wallet = scene.perspective.into_word();
+    let of_wallet = |log: &&Log| log.topics.iter().skip(1).any(|topic| *topic == wallet);
+    let vouched = |log: &Log| scene.known.vouchers(log.address).find_map(|pack| rules.protocol(pack));
+    called(scene, rules)
+        .or_else(|| logs().filter(of_wallet).find_map(vouched))
+        .or_else(|| logs().find_map(vouched))
+        .or_else(|| logs().find_map(|log| by_own_event(scene, rules, log)))
+}
+
+fn by_own_event(scene: &Scene<'_>, rules: &Rules, log: &Log) -> Option<Arc<str>> {
+    let topic0 = log.topic0().filter(|topic0| rules.is_own(topic0))?;
+    let tells = |rule: &&EventRule| {
+        rule.own && rule.layout.fits(log) && speaks_of(scene, &rule.who, &LogWords(log)) && scene.acts()
+    };
+    let told = rules.events(&topic0).iter().filter(tells).map(|rule| rule.pack);
+    let carries = |rule: &&ActorRule| rule.own && actor::speaks(rule, log, scene.facts, scene.known);
+    let carried = rules.actors(&topic0).iter().filter(carries).map(|rule| rule.pack);
+    told.chain(carried).find_map(|pack| rules.protocol(pack))
+}
+
+/// The name of what was called.
+pub fn called(scene: &Scene<'_>, rules: &Rules) -> Option<Arc<str>> {
+    let called = scene.facts.transaction.to?;
+    scene.known.vouchers(called).find_map(|pack| rules.protocol(pack))
 }

@@ -23,6 +23,7 @@ pub fn opinion(scene: &Scene<'_>) -> Option<Opinion> {
         at: None,
         explains: LegSet::all(scene.legs.len()),
         amounts: Vec::new(),
+        escrowed: false,
     })
 }
 

@@ -35,6 +35,7 @@ pub fn opinion(scene: &Scene<'_>, rules: &Rules) -> Option<Opinion> {
         at: None,
         explains: LegSet::all(scene.legs.len()),
         amounts: Vec::new(),
+        escrowed: false,
     })
 }
 

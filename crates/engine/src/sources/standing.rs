@@ -5,6 +5,7 @@ use alloy_primitives::Address;
 use super::pools;
 use crate::evm::scene::Scene;
 use crate::opinion::Strength;
+use crate::rules::Holder;
 use crate::rules::compile::{EventRule, Place};
 
 /// How much an emitter's word is worth, and the pack that vouches for it (or whose rule it is).
@@ -14,12 +15,12 @@ pub struct Standing {
     pub pack: usize,
 }
 
-/// `None` when the rule does not listen to this emitter. A rule for any contract gains the word of a pack that knows
-/// this one.
-pub fn standing(scene: &Scene<'_>, rule: &EventRule, emitter: Address) -> Option<Standing> {
+/// `None` when the rule does not listen to this emitter, whom `holders` know. A rule for any contract gains the word of a
+/// pack that knows this one.
+pub fn standing(scene: &Scene<'_>, rule: &EventRule, emitter: Address, holders: &[Holder]) -> Option<Standing> {
     let chain = &scene.facts.chain;
     let listens = match &rule.place {
-        Place::Role(role) => scene.known.holds_role(emitter, rule.pack, role),
+        Place::Role(role) => holders.iter().any(|holder| holder.pack == rule.pack && *holder.role == **role),
         Place::WrappedNative => chain.is_wrapped_native(emitter),
         Place::Anywhere => true,
         Place::Called => scene.facts.transaction.to == Some(emitter),
@@ -30,7 +31,9 @@ pub fn standing(scene: &Scene<'_>, rule: &EventRule, emitter: Address) -> Option
     }
     let vouched = match rule.place {
         Place::Role(_) | Place::WrappedNative => Some(rule.pack),
-        Place::Anywhere | Place::Called | Place::Moved => scene.known.vouchers(emitter).first().map(|(pack, _)| *pack),
+        Place::Anywhere | Place::Called | Place::Moved => {
+            holders.iter().find(|holder| !holder.is_quiet).map(|holder| holder.pack)
+        }
     };
     Some(match vouched {
         Some(pack) => Standing { strength: Strength::Verified, pack },

@@ -3,8 +3,10 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
+use engine::Category;
 use engine::rules::Pack;
+use engine::rules::file::{PackFile, Way};
 
 use super::terminal::{print, table};
 use crate::app::rules;
@@ -12,11 +14,11 @@ use crate::config::Config;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
-    /// Validate every pack
+    /// Validate every pack and run its cases
     Check,
     /// List the packs with what they hold
     List,
-    /// What a pack knows: contracts, events and calls with their meaning
+    /// A pack as documentation: what it is, where it stands, what each event means for tax, its cases
     Show { name: String },
 }
 
@@ -26,7 +28,14 @@ pub(super) fn run(config: &Config, command: &Command) -> anyhow::Result<ExitCode
     let totals =
         format!("{packs} packs, {contracts} contracts, {events} events, {calls} calls; engine {}\n", rules.engine);
     match command {
-        Command::Check => print(&format!("The rules are sound: {totals}")),
+        Command::Check => {
+            let faults = engine::cases::check(&rules);
+            if !faults.is_empty() {
+                let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
+                bail!("{} faults in the cases:\n{}", faults.len(), lines.join("\n"));
+            }
+            print(&format!("The rules are sound and every case is read as it says: {totals}"));
+        }
         Command::List => {
             let rows = rules.packs.iter().map(|pack| {
                 let contracts: usize =
@@ -46,36 +55,103 @@ pub(super) fn run(config: &Config, command: &Command) -> anyhow::Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
+/// A pack as a page to read: what it is, where it stands, what each of its words means for tax, and the cases that show it.
 fn page(pack: &Pack) -> String {
     let file = &pack.file;
-    let mut out = format!("{}\n\n{}\n", file.name, file.about);
-    for link in &file.links {
-        let _ = writeln!(out, "Checked at {link}");
+    let mut out = format!("# {}\n\n{}\n", file.name, file.about);
+    if file.standard {
+        let _ = writeln!(out, "\nA standard: read wherever it stands, without a protocol's name.");
     }
+    if !file.links.is_empty() {
+        let _ = writeln!(out, "\nChecked against\n  {}", file.links.join("\n  "));
+    }
+    places(file, &mut out);
+    rows(file, &mut out);
+    if !file.case.is_empty() {
+        let _ = writeln!(out, "\n## Cases");
+    }
+    for case in &file.case {
+        let _ = writeln!(out, "\n{}", case.about.get_ref());
+        let lines = [("from", &case.from), ("calls", &case.to), ("asks", &case.call)];
+        for (word, text) in lines.into_iter().filter_map(|(word, text)| text.as_ref().map(|text| (word, text))) {
+            let _ = writeln!(out, "  {word:<6} {text}");
+        }
+        for (word, text) in case.moves.iter().map(|m| ("moves", m)).chain(case.logs.iter().map(|l| ("logs", l))) {
+            let _ = writeln!(out, "  {word:<6} {text}");
+        }
+        let reads = case.reads.as_deref().map_or_else(|| "nothing: the pack is silent".to_owned(), treated);
+        let _ = writeln!(out, "  reads  {reads}");
+    }
+    out
+}
+
+fn places(file: &PackFile, out: &mut String) {
+    if file.contracts.is_empty() && file.factory.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n## Where it stands");
     for (role, chains) in &file.contracts {
-        let _ = writeln!(out, "\nContracts, role `{role}`");
+        let part = if file.vouches.contains(role) { ", known by name" } else { "" };
+        let _ = writeln!(out, "\n{role}{part}");
         for (chain, addresses) in chains {
-            let _ = writeln!(out, "  {chain:<14} {}", addresses.join(" "));
-        }
-    }
-    if !file.factory.is_empty() {
-        let _ = writeln!(out, "\nFactories whose pools prove themselves by their address");
-        for (chain, deployers) in file.factory.iter().flat_map(|factory| &factory.at) {
-            let _ = writeln!(out, "  {chain:<14} {}", deployers.join(" "));
-        }
-    }
-    let events =
-        file.event.iter().map(|row| ("event", &row.on, &row.signature, Some(&row.means), &row.out, &row.incoming));
-    let calls =
-        file.call.iter().map(|row| ("call", &row.on, &row.signature, row.means.as_ref(), &row.out, &row.incoming));
-    for (kind, on, signature, means, sent, received) in events.chain(calls) {
-        let meaning = means.map_or("carries other calls", String::as_str);
-        let _ = writeln!(out, "\n{kind} {signature}\n  on {on}: {meaning}");
-        for (side, legs) in [("out", sent), ("in", received)] {
-            if !legs.is_empty() {
-                let _ = writeln!(out, "  explains {side}: {}", legs.join(", "));
+            for (at, address) in addresses.iter().enumerate() {
+                let chain = if at == 0 { chain.as_str() } else { "" };
+                let _ = writeln!(out, "  {chain:<14} {}", address.get_ref());
             }
         }
     }
-    out
+    for factory in &file.factory {
+        let _ = writeln!(out, "\npools that prove their factory by their address");
+        for (chain, address) in factory.at.iter().flat_map(|(chain, all)| all.iter().map(move |one| (chain, one))) {
+            let _ = writeln!(out, "  {chain:<14} {}", address.get_ref());
+        }
+    }
+}
+
+fn rows(file: &PackFile, out: &mut String) {
+    if !(file.event.is_empty() && file.call.is_empty() && file.transfer.is_empty() && file.actor.is_empty()) {
+        let _ = writeln!(out, "\n## What it says, and what that means for tax");
+    }
+    let legs = |out: &mut String, sent: &[String], received: &[String]| {
+        for (word, legs) in [("gives", sent), ("gets", received)] {
+            if !legs.is_empty() {
+                let _ = writeln!(out, "  {word:<6} {}", legs.join(", "));
+            }
+        }
+    };
+    for row in &file.event {
+        let _ =
+            writeln!(out, "\nevent {}\n  on     {}, told of {}", row.signature.get_ref(), row.on, row.who.join(" or "));
+        legs(out, &row.out, &row.incoming);
+        let _ = writeln!(out, "  means  {}", meaning(&row.means));
+    }
+    for row in &file.call {
+        let _ = writeln!(out, "\ncall {}\n  on     {}", row.signature.get_ref(), row.on);
+        legs(out, &row.out, &row.incoming);
+        let means = row.means.as_deref().map_or_else(|| "what the calls inside it mean".to_owned(), meaning);
+        let _ = writeln!(out, "  means  {means}");
+    }
+    for row in &file.transfer {
+        let way = match row.way {
+            Way::Out => "to",
+            Way::In => "from",
+        };
+        let _ = writeln!(out, "\ntransfer {way} {}\n  means  {}", row.with.get_ref(), meaning(&row.means));
+    }
+    for row in &file.actor {
+        let _ = writeln!(out, "\nactor by {}\n  on     {}", row.signature.get_ref(), row.on);
+        let _ = writeln!(out, "  means  {} acts; the sender only carries it", row.who);
+    }
+}
+
+/// A category with its treatment.
+fn treated(category: &str) -> String {
+    let row = Category::parse(category).map(Category::row);
+    row.map_or_else(|| category.to_owned(), |row| format!("{category}, {}", row.treatment.name()))
+}
+
+/// The same, and what the category says of itself.
+fn meaning(category: &str) -> String {
+    let about = Category::parse(category).map_or("", |category| category.row().about);
+    format!("{}. {about}", treated(category))
 }

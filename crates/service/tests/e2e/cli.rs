@@ -97,9 +97,36 @@ fn a_broken_pack_is_refused_with_its_file_and_reason() {
     let folder = tempfile::tempdir().unwrap();
     let packs = folder.path().join("packs");
     std::fs::create_dir(&packs).unwrap();
-    std::fs::write(packs.join("mine.toml"), "name = \"Mine\"\nabout = \"x\"\n[[event]]\non = \"anywhere\"\n").unwrap();
-    let output = taxon(folder.path(), &["--rules", packs.to_str().unwrap(), "rules", "check"]);
-    let complaint = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    assert!(complaint.contains("mine.toml") && complaint.contains("signature"), "{complaint}");
+    let event = "[[event]]\non = \"anywhere\"\nwho = [\"a\"]\nmeans = \"swap\"\n";
+    let broken = [
+        ("[[event]]\non = \"anywhere\"\n".to_owned(), "mine.toml:3: missing field `signature`"),
+        (format!("{event}signature = \"A(address\"\n"), "mine.toml:7: `A(address`: signature"),
+        (format!("{event}signature = \"A(address a)\"\n"), "mine.toml:1: no case shows what it reads"),
+    ];
+    for (rows, complaint) in broken {
+        std::fs::write(packs.join("mine.toml"), format!("name = \"Mine\"\nabout = \"x\"\n{rows}")).unwrap();
+        let output = taxon(folder.path(), &["--rules", packs.to_str().unwrap(), "rules", "check"]);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        assert!(said.contains(complaint), "{said}");
+    }
+}
+
+#[test]
+fn a_pack_reads_as_documentation() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = said(&taxon(folder.path(), &["rules", "show", "aave-v3"]));
+    for part in [
+        "# Aave v3",
+        "## Where it stands",
+        "0x87870Bca3F3fD6335C3F4ce8392D69350B4fA4E2",
+        "## What it says, and what that means for tax",
+        "means  collateral_supply, non_taxable. ",
+        "## Cases",
+        "nothing: the pack is silent",
+    ] {
+        assert!(page.contains(part), "{part}\n{page}");
+    }
+    let list = said(&taxon(folder.path(), &["rules", "list"]));
+    assert!(list.contains("aave-v3") && list.contains(" packs, "), "{list}");
 }

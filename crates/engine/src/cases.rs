@@ -1,0 +1,452 @@
+//! The cases that packs carry: a small transaction in words, and how it must be read. Here the words become facts, and
+//! the engine is asked. `taxon rules check` and the tests run every one of them.
+//!
+//! Words for accounts: `wallet` (whose reading it is), `other` (a person), `stranger` (a contract nobody knows), `zero`, a role of the
+//! pack (its first contract on the chain), `role.2` (its second), `pool(A,B)` or `pool(A,B,500)` (a pool of the pack's factory), an
+//! address. Words for assets: `native`, `wrapped`, a capital letter or any account (its ERC-20 token), `A#7` (an NFT). A move is
+//! `wallet > pool: 1000 A`, a log `pool: Supply(reserve=A, amount=1000)`; what is not named is zero.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use alloy_primitives::{Address, B256, Bytes, I256, U64, U256, keccak256};
+
+use crate::asset::Account;
+use crate::chain::{Chain, Family};
+use crate::confidence;
+use crate::evm::json::{Log, Receipt, Transaction};
+use crate::evm::movements::{TRANSFER, TRANSFER_SINGLE};
+use crate::evm::trace::InternalTransfer;
+use crate::evm::{EvmFacts, InternalValue, Token};
+use crate::question::Question;
+use crate::rules::compile::{self, CallShape, EventShape, Field, Fields};
+use crate::rules::file::{CaseRow, Derive, EVERY_CHAIN, PackFile};
+use crate::rules::{Fault, Pack, Rules};
+use crate::sources::pools;
+use crate::{Category, Classification, adjudicate, evm, present, sources};
+
+/// What is wrong with the cases of every pack: one that is missing, cannot be staged, or is read otherwise.
+pub fn check(rules: &Rules) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for (at, pack) in rules.packs.iter().enumerate() {
+        let mut fault =
+            |line: usize, what: String| faults.push(Fault { file: format!("{}.toml", pack.id), line, what });
+        let needs_positive = !pack.file.case.iter().any(|case| case.reads.is_some());
+        let needs_silent = !pack.file.case.iter().any(|case| case.silent);
+        if needs_positive {
+            fault(1, "no case shows what it reads".to_owned());
+        }
+        if needs_silent {
+            fault(1, "no case shows where it is silent".to_owned());
+        }
+        for case in &pack.file.case {
+            if let Err(what) = run(rules, at, pack, case) {
+                fault(pack.line(&case.about.span()), format!("case `{}`: {what}", case.about.get_ref()));
+            }
+        }
+    }
+    faults
+}
+
+fn run(rules: &Rules, at: usize, pack: &Pack, case: &CaseRow) -> Result<(), String> {
+    let facts = Stage { rules, at, file: &pack.file, chain: &case.chain }.facts(case)?;
+    let wallet = Some(Account::from(account_of("wallet")));
+    let question = Question { wallet, explain: true, ..Question::default() };
+    let scene = evm::scene::read(&facts, &question, rules).map_err(|error| error.to_string())?;
+    let reading = adjudicate::adjudicate(&scene, sources::opine(&scene, rules));
+    let reading = adjudicate::settle(&scene, reading, &question, rules);
+    let of_pack = |rule: &str| rule.strip_prefix(pack.id.as_str()).is_some_and(|rest| rest.starts_with('/'));
+    let name = rules.protocol(at);
+    if case.silent {
+        let speaks =
+            reading.claims.iter().find(|claim| of_pack(&claim.rule) || (name.is_some() && claim.protocol == name));
+        return match speaks {
+            Some(claim) => Err(format!("`{}` speaks: {}", claim.rule, claim.category.name())),
+            None => Ok(()),
+        };
+    }
+    let wanted = case.reads.as_deref().and_then(Category::parse);
+    let answer = present::present(&scene, &reading, &question, rules);
+    let Classification { category, confidence, review_note, protocol, .. } = answer;
+    if Some(category) != wanted || confidence < confidence::REVIEW_BELOW {
+        let note = review_note.unwrap_or_default();
+        return Err(format!("it is read as {} at confidence {confidence}. {note}", category.name()));
+    }
+    match name {
+        Some(name) if protocol.as_deref() != Some(name.as_ref()) => Err(format!("it is named {protocol:?}")),
+        _ => Ok(()),
+    }
+}
+
+/// Where a case is staged: the pack whose roles it names, and the chain.
+struct Stage<'a> {
+    rules: &'a Rules,
+    at: usize,
+    file: &'a PackFile,
+    chain: &'a str,
+}
+
+/// Accounts and tokens of a case stand at addresses made from their names.
+fn account_of(name: &str) -> Address {
+    Address::from_word(keccak256(name))
+}
+
+impl Stage<'_> {
+    fn facts(&self, case: &CaseRow) -> Result<EvmFacts, String> {
+        let sender = self.account(case.from.as_deref().unwrap_or("wallet"))?;
+        let said: Vec<Log> = case.logs.iter().map(|text| self.log(text)).collect::<Result<_, _>>()?;
+        let moves: Vec<Move> = case.moves.iter().map(|text| self.moved(text)).collect::<Result<_, _>>()?;
+        let called = match &case.to {
+            Some(name) => self.account(name)?,
+            None => said.first().map(|log| log.address).or(moves.first().map(|m| m.to)).unwrap_or_default(),
+        };
+        let input = case.call.as_ref().map(|text| self.calldata(text)).transpose()?;
+        let mut value = U256::ZERO;
+        let mut transfers = Vec::new();
+        let mut logs = Vec::new();
+        for moved in moves {
+            match moved.what {
+                What::Native if moved.from == sender && moved.to == called => {
+                    value = value.saturating_add(moved.amount)
+                }
+                What::Native => {
+                    transfers.push(InternalTransfer { from: moved.from, to: moved.to, value: moved.amount });
+                }
+                What::Token(token) => logs.push(erc20(token, &moved)),
+                What::Nft(token, id) => logs.push(nft(token, id, &moved)),
+            }
+        }
+        logs.extend(said);
+        let token = |log: &Log| {
+            let meta = Token { symbol: Some("CASE".to_owned()), decimals: Some(18), ..Token::default() };
+            (log.address, Arc::new(meta))
+        };
+        let tokens: BTreeMap<Address, Arc<Token>> = logs.iter().map(token).collect();
+        Ok(EvmFacts {
+            chain: Arc::new(self.stage_chain()),
+            transaction: Transaction {
+                hash: B256::ZERO,
+                from: sender,
+                to: Some(called),
+                value,
+                // A case that names no call makes one that no rule knows.
+                input: input.unwrap_or_else(|| Bytes::from_static(&[0xff; 4])),
+                kind: Some(U64::from(2)),
+                chain_id: None,
+                v: None,
+                block_number: None,
+                block_hash: None,
+                gas: None,
+                gas_price: None,
+                mint: None,
+            },
+            receipt: Receipt {
+                transaction_hash: B256::ZERO,
+                block_hash: None,
+                block_number: None,
+                contract_address: None,
+                gas_used: U256::ONE,
+                effective_gas_price: Some(U256::ONE),
+                status: Some(U64::ONE),
+                logs,
+                l1_fee: None,
+                operator_fee_scalar: None,
+                operator_fee_constant: None,
+                blob_gas_used: None,
+                blob_gas_price: None,
+            },
+            block: None,
+            internal: InternalValue::Traced { transfers, failed: false },
+            balances: BTreeMap::new(),
+            tokens,
+            also_on: Vec::new(),
+        })
+    }
+
+    fn stage_chain(&self) -> Chain {
+        Chain {
+            slug: self.chain.to_owned(),
+            name: self.chain.to_owned(),
+            family: Family::Evm,
+            chain_id: None,
+            aliases: Vec::new(),
+            native_symbol: "COIN".to_owned(),
+            native_name: "Coin".to_owned(),
+            native_decimals: 18,
+            wrapped_native: vec![account_of("wrapped")],
+            multicall3: None,
+            native_log: None,
+            fee_collector: None,
+            finality_depth: None,
+            contracts_as: None,
+            explorer: None,
+            endpoints: Vec::new(),
+        }
+    }
+
+    fn account(&self, name: &str) -> Result<Address, String> {
+        let is_letter = name.len() == 1 && name.chars().all(|c| c.is_ascii_uppercase());
+        if let Some(tokens) = name.strip_prefix("pool(").and_then(|rest| rest.strip_suffix(')')) {
+            return self.pool(tokens);
+        }
+        match name {
+            "zero" => Ok(Address::ZERO),
+            "wallet" | "other" | "stranger" | "wrapped" => Ok(account_of(name)),
+            _ if is_letter => Ok(account_of(name)),
+            _ if name.starts_with("0x") => compile::address(name),
+            _ => self.role(name),
+        }
+    }
+
+    fn role(&self, name: &str) -> Result<Address, String> {
+        let (role, place) = name.split_once('.').map_or((name, Ok(1)), |(role, place)| (role, place.parse::<usize>()));
+        let place = place.map_err(|_| format!("`{name}` is no place among a role's contracts"))?;
+        let chains = self.file.contracts.get(role).ok_or_else(|| format!("nobody is called `{role}`"))?;
+        let here = chains.get(self.chain).into_iter().chain(chains.get(EVERY_CHAIN)).flatten();
+        let contract = here.into_iter().nth(place.saturating_sub(1));
+        compile::address(
+            contract.ok_or_else(|| format!("role `{role}` has no such contract on {}", self.chain))?.get_ref(),
+        )
+    }
+
+    /// The first factory of the pack here says where the pool of these tokens stands.
+    fn pool(&self, tokens: &str) -> Result<Address, String> {
+        let parts: Vec<&str> = tokens.split(',').map(str::trim).collect();
+        let [first, second, fee @ ..] = parts.as_slice() else { return Err("a pool holds two tokens".to_owned()) };
+        let (first, second) = (self.account(first)?, self.account(second)?);
+        let fee = fee.first().map(|fee| fee.parse::<u32>().map_err(|_| format!("`{fee}` is no fee"))).transpose()?;
+        let known = self.rules.on(self.chain);
+        let derive = if fee.is_some() { Derive::UniswapV3 } else { Derive::UniswapV2 };
+        let makers = [derive, Derive::Algebra].into_iter().flat_map(|derive| known.factories(derive));
+        let maker = makers.into_iter().find(|factory| factory.pack == self.at).ok_or("the pack has no factory here")?;
+        Ok(pools::address(maker, first.min(second), first.max(second), fee.unwrap_or_default()))
+    }
+
+    fn moved(&self, text: &str) -> Result<Move, String> {
+        let shape = || format!("move `{text}` does not read `from > to: amount asset`");
+        let (parties, what) = text.split_once(": ").ok_or_else(shape)?;
+        let (from, to) = parties.split_once(" > ").ok_or_else(shape)?;
+        let (from, to) = (self.account(from.trim())?, self.account(to.trim())?);
+        let (amount, asset) = match what.trim().split_once(' ') {
+            Some((amount, asset)) => (Some(amount), asset.trim()),
+            None => (None, what.trim()),
+        };
+        let number = |text: &str| text.parse::<U256>().map_err(|_| format!("`{text}` is no amount"));
+        let what = match (asset, asset.split_once('#')) {
+            ("native", _) => What::Native,
+            (_, Some((contract, id))) => What::Nft(self.account(contract)?, (number(id)?, amount.is_some())),
+            (token, None) => What::Token(self.account(token)?),
+        };
+        let is_nft = matches!(what, What::Nft(..));
+        let amount = match amount {
+            Some(amount) => number(amount)?,
+            None if is_nft => U256::ONE,
+            None => return Err(shape()),
+        };
+        Ok(Move { from, to, amount, what })
+    }
+
+    fn log(&self, text: &str) -> Result<Log, String> {
+        let (emitter, event) =
+            text.split_once(": ").ok_or_else(|| format!("log `{text}` does not read `emitter: Event(…)`"))?;
+        let (name, values) = self.values(event)?;
+        let fits = |shape: &EventShape| shape.name == name && has_all(&shape.fields, &values);
+        let count = |shape: &EventShape| shape.fields.len();
+        let own = closest(events(self.file).filter(fits), count);
+        let shape = own.or_else(|| closest(self.others().flat_map(events).filter(fits), count));
+        let shape = shape.ok_or_else(|| format!("no pack knows an event `{event}`"))?;
+        let mut topics = vec![B256::ZERO; shape.layout.topics.max(1)];
+        if let Some(first) = topics.first_mut() {
+            *first = shape.topic0;
+        }
+        let mut words = vec![[0_u8; 32]; shape.layout.words];
+        for (field, value) in placed(&shape.fields, &values) {
+            match field {
+                Field::Topic(at) => topics.get_mut(at).into_iter().for_each(|topic| *topic = B256::from(value)),
+                Field::Word(at) => words.get_mut(at).into_iter().for_each(|word| *word = value.to_be_bytes()),
+            }
+        }
+        Ok(Log { address: self.account(emitter.trim())?, topics, data: Bytes::from(words.concat()), log_index: None })
+    }
+
+    fn calldata(&self, text: &str) -> Result<Bytes, String> {
+        let (name, values) = self.values(text)?;
+        let fits = |shape: &CallShape| shape.name == name && has_all(&shape.fields, &values);
+        let count = |shape: &CallShape| shape.fields.len();
+        let own = closest(calls(self.file).filter(fits), count);
+        let shape = own.or_else(|| closest(self.others().flat_map(calls).filter(fits), count));
+        let shape = shape.ok_or_else(|| format!("no pack knows a call `{text}`"))?;
+        let mut words = vec![[0_u8; 32]; shape.words];
+        for (field, value) in placed(&shape.fields, &values) {
+            if let Field::Word(at) = field {
+                words.get_mut(at).into_iter().for_each(|word| *word = value.to_be_bytes());
+            }
+        }
+        Ok(Bytes::from([shape.selector.as_slice(), &words.concat()].concat()))
+    }
+
+    /// Words that the pack itself does not have may be another's.
+    fn others(&self) -> impl Iterator<Item = &PackFile> {
+        self.rules.packs.iter().map(|pack| &pack.file)
+    }
+
+    /// `Name(parameter=value, …)`
+    fn values(&self, text: &str) -> Result<(String, Vec<(String, U256)>), String> {
+        let shape = || format!("`{text}` does not read `Name(parameter=value, …)`");
+        let (name, rest) = text.trim().split_once('(').ok_or_else(shape)?;
+        let inside = rest.strip_suffix(')').ok_or_else(shape)?;
+        let one = |pair: &str| {
+            let (parameter, value) = pair.split_once('=').ok_or_else(shape)?;
+            Ok((parameter.trim().to_owned(), self.value(value.trim())?))
+        };
+        let pairs = inside.split(", ").map(str::trim).filter(|pair| !pair.is_empty());
+        Ok((name.to_owned(), pairs.map(one).collect::<Result<_, String>>()?))
+    }
+
+    fn value(&self, text: &str) -> Result<U256, String> {
+        let is_word = text.len() == 66 && text.starts_with("0x");
+        match text.strip_prefix('-') {
+            Some(amount) => amount
+                .parse::<U256>()
+                .map(|amount| I256::from_raw(amount).wrapping_neg().into_raw())
+                .map_err(|_| format!("`{text}` is no number")),
+            None if text.starts_with(|c: char| c.is_ascii_digit()) && (!text.starts_with("0x") || is_word) => {
+                text.parse::<U256>().map_err(|_| format!("`{text}` is no number"))
+            }
+            None if text == "native" => Ok(U256::ZERO),
+            None => Ok(U256::from_be_bytes(self.account(text)?.into_word().0)),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Move {
+    from: Address,
+    to: Address,
+    amount: U256,
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
+    Native,
+    Token(Address),
+    /// Contract, id, and whether it is one of many (ERC-1155).
+    Nft(Address, (U256, bool)),
+}
+
+fn erc20(token: Address, moved: &Move) -> Log {
+    let topics = vec![TRANSFER, moved.from.into_word(), moved.to.into_word()];
+    Log { address: token, topics, data: Bytes::from(moved.amount.to_be_bytes_vec()), log_index: None }
+}
+
+fn nft(token: Address, (id, is_one_of_many): (U256, bool), moved: &Move) -> Log {
+    let (from, to) = (moved.from.into_word(), moved.to.into_word());
+    if is_one_of_many {
+        let data = [id.to_be_bytes::<32>(), moved.amount.to_be_bytes()].concat();
+        let topics = vec![TRANSFER_SINGLE, B256::ZERO, from, to];
+        return Log { address: token, topics, data: Bytes::from(data), log_index: None };
+    }
+    Log { address: token, topics: vec![TRANSFER, from, to, B256::from(id)], data: Bytes::new(), log_index: None }
+}
+
+fn events(file: &PackFile) -> impl Iterator<Item = EventShape> {
+    let rows = file.event.iter().map(|row| (row.signature.get_ref(), row.topic0.as_deref()));
+    let actors = file.actor.iter().map(|row| (row.signature.get_ref(), None));
+    let beside = file.event.iter().flat_map(|row| row.beside.iter().chain(&row.without)).map(|text| (text, None));
+    rows.chain(actors).chain(beside).filter_map(|(text, topic0)| compile::event_shape(text, topic0).ok())
+}
+
+fn calls(file: &PackFile) -> impl Iterator<Item = CallShape> {
+    let rows = file.call.iter().map(|row| row.signature.get_ref());
+    let actors = file.actor.iter().filter_map(|row| row.call.as_ref());
+    rows.chain(actors).filter_map(|text| compile::call_shape(text).ok())
+}
+
+/// Of events of one name, the one that leaves the fewest parameters unnamed; the first of several.
+fn closest<T>(shapes: impl Iterator<Item = T>, fields: impl Fn(&T) -> usize) -> Option<T> {
+    shapes.min_by_key(fields)
+}
+
+fn has_all(fields: &Fields, values: &[(String, U256)]) -> bool {
+    values.iter().all(|(name, _)| fields.iter().any(|(known, _)| known == name))
+}
+
+fn placed<'a>(fields: &'a Fields, values: &'a [(String, U256)]) -> impl Iterator<Item = (Field, U256)> + 'a {
+    values.iter().filter_map(move |(name, value)| {
+        fields.iter().find(|(known, _)| known == name).map(|(_, field)| (*field, *value))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PACK: &str = r#"
+name  = "Mine"
+about = "x"
+links = ["https://example.org/a", "https://example.org/b"]
+
+[contracts.pool]
+ethereum = ["0x00000000000000000000000000000000000000AA"]
+
+[[event]]
+on        = "pool"
+signature = "Locked(address indexed user, address token, uint256 amount)"
+means     = "vote_lock"
+who       = ["user"]
+out       = ["token=amount"]
+"#;
+
+    const READ: &str = r#"
+[[case]]
+about = "locked"
+chain = "ethereum"
+moves = ["wallet > pool: 5 A"]
+logs  = ["pool: Locked(user=wallet, token=A, amount=5)"]
+reads = "vote_lock"
+"#;
+
+    const SILENT: &str = r#"
+[[case]]
+about  = "someone else's"
+chain  = "ethereum"
+moves  = ["wallet > pool: 5 A"]
+logs   = ["pool: Locked(user=other, token=A, amount=5)"]
+silent = true
+"#;
+
+    fn faults(cases: &str) -> Vec<String> {
+        let rules = Rules::of(&[("mine", &format!("{PACK}{cases}"))]).expect("the pack loads");
+        check(&rules).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn cases_that_are_read_as_they_say_are_no_fault() {
+        assert_eq!(faults(&format!("{READ}{SILENT}")), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_missing_case_is_a_fault() {
+        assert_eq!(faults(SILENT), ["mine.toml:1: no case shows what it reads"]);
+        assert_eq!(faults(READ), ["mine.toml:1: no case shows where it is silent"]);
+    }
+
+    #[test]
+    fn a_case_that_is_read_otherwise_is_a_fault_with_its_line() {
+        let wrong = READ.replace("reads = \"vote_lock\"", "reads = \"swap\"");
+        let said = faults(&format!("{wrong}{SILENT}")).join("\n");
+        assert!(said.starts_with("mine.toml:17: case `locked`: it is read as vote_lock"), "{said}");
+        let loud = SILENT.replace("user=other", "user=wallet");
+        let said = faults(&format!("{READ}{loud}")).join("\n");
+        assert!(said.contains("`mine/Locked` speaks: vote_lock"), "{said}");
+    }
+
+    #[test]
+    fn words_that_nobody_knows_are_a_fault() {
+        for (word, wrong) in [("> pool", "> nobody"), ("Locked(", "Lost("), ("amount=5", "amount=many"), ("5 A", "A")] {
+            let said = faults(&format!("{}{SILENT}", READ.replace(word, wrong))).join("\n");
+            assert!(said.starts_with("mine.toml:17: case `locked`: "), "{word}: {said}");
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! From the text of packs and token files to `Rules`, or to every fault in them with its file and line.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+use alloy_primitives::{B256, FixedBytes};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use toml::Spanned;
+
+use super::compile::{self, ActorRule, CallRule, EventRule, Place};
+use super::file::{EVERY_CHAIN, PackFile};
+use super::filter::Filter;
+use super::{ChainRules, Factory, Fault, Holder, Lines, Pack, Rules, TransferRule, fold_symbol};
+
+/// Bytes of the digest that `engine` carries: enough to tell two sets of rules apart.
+const DIGEST_BYTES: usize = 6;
+
+/// Public pages that tell where a pack's addresses were checked.
+const SOURCES_MIN: usize = 2;
+
+#[derive(Default)]
+pub(super) struct Loader {
+    packs: Vec<Pack>,
+    events: BTreeMap<B256, Vec<EventRule>>,
+    calls: BTreeMap<FixedBytes<4>, Vec<CallRule>>,
+    transfers: BTreeMap<(usize, String), Vec<TransferRule>>,
+    actors: BTreeMap<B256, Vec<ActorRule>>,
+    chains: BTreeMap<String, ChainRules>,
+    faults: Vec<Fault>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TokenFile {
+    tokens: BTreeMap<String, Vec<Spanned<String>>>,
+}
+
+/// A file while it is read: its name, and where its lines begin.
+struct Source<'a> {
+    stem: &'a str,
+    lines: Lines,
+}
+
+impl Source<'_> {
+    fn fault(&self, span: Option<Range<usize>>, what: String) -> Fault {
+        let line = span.map_or(1, |span| self.lines.at(span.start));
+        Fault { file: format!("{}.toml", self.stem), line, what }
+    }
+}
+
+impl Loader {
+    pub(super) fn load(mut self, packs: &[(&str, &str)], tokens: &[(&str, &str)]) -> Result<Rules, Vec<Fault>> {
+        let mut digest = Sha256::new();
+        let mut seen = BTreeSet::new();
+        for (stem, text) in packs {
+            digest.update(text.as_bytes());
+            let source = Source { stem, lines: Lines::of(text) };
+            if !seen.insert(*stem) {
+                self.faults.push(source.fault(None, "another pack has the same file name".to_owned()));
+            }
+            match toml::from_str::<PackFile>(text) {
+                Ok(file) => self.pack(source, file),
+                Err(error) => self.faults.push(source.fault(error.span(), error.message().to_owned())),
+            }
+        }
+        for (slug, text) in tokens {
+            digest.update(text.as_bytes());
+            let source = Source { stem: &format!("tokens/{slug}"), lines: Lines::of(text) };
+            match toml::from_str::<TokenFile>(text) {
+                Ok(file) => self.tokens(&source, slug, file),
+                Err(error) => self.faults.push(source.fault(error.span(), error.message().to_owned())),
+            }
+        }
+        self.contested();
+        if !self.faults.is_empty() {
+            return Err(self.faults);
+        }
+        let digest: String = digest.finalize().iter().take(DIGEST_BYTES).map(|byte| format!("{byte:02x}")).collect();
+        let engine = format!("{}+{digest}", env!("CARGO_PKG_VERSION"));
+        let Self { packs, events, calls, transfers, actors, mut chains, .. } = self;
+        let mut every = chains.remove(EVERY_CHAIN).unwrap_or_default();
+        for chain in chains.values_mut() {
+            chain.include(&every);
+            chain.index();
+        }
+        every.index();
+        let heard = Filter::of(events.keys().chain(actors.keys()).map(|topic0| topic0.as_slice()));
+        let own_events = events.values().flatten().filter(|rule| rule.own).map(|rule| rule.topic0);
+        let own_actors = actors.values().flatten().filter(|rule| rule.own).map(|rule| rule.topic0);
+        let own = own_events.chain(own_actors).collect();
+        Ok(Rules { packs, events, calls, transfers, actors, heard, own, chains, every, engine })
+    }
+
+    fn pack(&mut self, source: Source<'_>, file: PackFile) {
+        let (pack, stem) = (self.packs.len(), source.stem);
+        let mut faults = Vec::new();
+        let mut at = |signature: &Spanned<String>, what: String| {
+            faults.push(source.fault(Some(signature.span()), format!("`{}`: {what}", signature.get_ref())));
+        };
+        for row in &file.event {
+            match compile::event(pack, stem, row) {
+                Ok(rule) => self.events.entry(rule.topic0).or_default().push(rule),
+                Err(what) => at(&row.signature, what),
+            }
+        }
+        for row in &file.call {
+            match compile::call(pack, stem, row) {
+                Ok(rule) => self.calls.entry(rule.selector).or_default().push(rule),
+                Err(what) => at(&row.signature, what),
+            }
+        }
+        for row in &file.actor {
+            match compile::actor(pack, row) {
+                Ok(rule) => self.actors.entry(rule.topic0).or_default().push(rule),
+                Err(what) => at(&row.signature, what),
+            }
+        }
+        for row in &file.transfer {
+            match compile::category(&row.means) {
+                Ok(means) => {
+                    let id = format!("{stem}/transfer").into();
+                    let rule = TransferRule { id, way: row.way, means, native: row.native };
+                    self.transfers.entry((pack, row.with.get_ref().clone())).or_default().push(rule);
+                }
+                Err(what) => at(&row.with, what),
+            }
+        }
+        for row in &file.case {
+            match (&row.reads, row.silent) {
+                (Some(category), false) => {
+                    if let Err(what) = compile::category(category) {
+                        at(&row.about, what);
+                    }
+                }
+                (None, true) => {}
+                _ => at(&row.about, "a case either `reads` as a category or is `silent`".to_owned()),
+            }
+        }
+        self.faults.extend(faults);
+        self.contracts(&source, pack, &file);
+        self.factories(&source, pack, &file);
+        self.faults.extend(roles(&source, &file));
+        let sources: BTreeSet<&String> = file.links.iter().collect();
+        if sources.len() < SOURCES_MIN && !(file.contracts.is_empty() && file.factory.is_empty()) {
+            let what = "addresses need `links` to two independent sources that name them";
+            self.faults.push(source.fault(None, what.to_owned()));
+        }
+        self.packs.push(Pack { id: stem.to_owned(), name: file.name.as_str().into(), lines: source.lines, file });
+    }
+
+    fn contracts(&mut self, source: &Source<'_>, pack: usize, file: &PackFile) {
+        for (role, chains) in &file.contracts {
+            let is_quiet = file.quiet.contains(role);
+            let shared: Arc<str> = role.as_str().into();
+            for (slug, addresses) in chains {
+                for text in addresses {
+                    match compile::address(text.get_ref()) {
+                        Ok(address) => {
+                            let chain = self.chains.entry(slug.clone()).or_default();
+                            let holder = Holder { pack, role: Arc::clone(&shared), is_quiet };
+                            chain.contracts.entry(address).or_default().push(holder);
+                        }
+                        Err(what) => {
+                            self.faults
+                                .push(source.fault(Some(text.span()), format!("contracts.{role}.{slug}: {what}")));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn factories(&mut self, source: &Source<'_>, pack: usize, file: &PackFile) {
+        for row in &file.factory {
+            let hash = &row.init_code_hash;
+            let Ok(init_code_hash) = hash.get_ref().parse::<B256>() else {
+                self.faults.push(source.fault(Some(hash.span()), format!("`{}` is no init code hash", hash.get_ref())));
+                continue;
+            };
+            for (slug, deployers) in &row.at {
+                for text in deployers {
+                    match compile::address(text.get_ref()) {
+                        Ok(deployer) => self.chains.entry(slug.clone()).or_default().factories.push(Factory {
+                            pack,
+                            derive: row.derive,
+                            deployer,
+                            init_code_hash,
+                            fees: row.fees.clone(),
+                        }),
+                        Err(what) => {
+                            self.faults.push(source.fault(Some(text.span()), format!("factory.{slug}: {what}")))
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn tokens(&mut self, source: &Source<'_>, slug: &str, file: TokenFile) {
+        for (symbol, addresses) in file.tokens {
+            for text in addresses {
+                match compile::address(text.get_ref()) {
+                    Ok(address) => {
+                        let chain = self.chains.entry(slug.to_owned()).or_default();
+                        chain.canonical_symbols.insert(fold_symbol(&symbol));
+                        chain.canonical.insert(address);
+                    }
+                    Err(what) => self.faults.push(source.fault(Some(text.span()), format!("{symbol}: {what}"))),
+                }
+            }
+        }
+    }
+
+    /// Two packs that claim the same event of the same contract would make the verdict depend on their order.
+    fn contested(&mut self) {
+        let mut claimed: BTreeMap<(usize, &str), BTreeSet<B256>> = BTreeMap::new();
+        for rule in self.events.values().flatten() {
+            if let Place::Role(role) = &rule.place {
+                claimed.entry((rule.pack, role)).or_default().insert(rule.topic0);
+            }
+        }
+        let mut found = Vec::new();
+        for (slug, chain) in &self.chains {
+            for (address, holders) in chain.contracts.iter().filter(|(_, holders)| holders.len() > 1) {
+                let mut claimants: BTreeMap<B256, BTreeSet<usize>> = BTreeMap::new();
+                for holder in holders {
+                    for topic0 in claimed.get(&(holder.pack, &*holder.role)).into_iter().flatten() {
+                        claimants.entry(*topic0).or_default().insert(holder.pack);
+                    }
+                }
+                for (topic0, packs) in claimants {
+                    let packs: Vec<&Pack> = packs.iter().filter_map(|pack| self.packs.get(*pack)).collect();
+                    if let [first, .., last] = packs.as_slice() {
+                        found.push(Fault {
+                            file: format!("{}.toml", last.id),
+                            line: last.line_of(&address.to_string()),
+                            what: format!("{} claims event {topic0} of {address} on {slug} too", first.id),
+                        });
+                    }
+                }
+            }
+        }
+        self.faults.extend(found);
+    }
+}
+
+/// Rules stand on roles that exist, and every role is there for something: a rule, or the word it lends.
+fn roles(source: &Source<'_>, file: &PackFile) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let events = file.event.iter().map(|row| (&row.on, &row.signature));
+    let calls = file.call.iter().map(|row| (&row.on, &row.signature));
+    let actors = file.actor.iter().map(|row| (&row.on, &row.signature));
+    let transfers = file.transfer.iter().map(|row| (row.with.get_ref(), &row.with));
+    let held = file.event.iter().flat_map(|row| row.holds.values().map(|role| (role, &row.signature)));
+    let mut used = BTreeSet::new();
+    for (role, at) in held.chain(events).chain(calls).chain(actors).chain(transfers) {
+        let is_class = role == "anywhere" || role.starts_with('@');
+        if !is_class && !file.contracts.contains_key(role) {
+            let what = format!("a rule stands on role `{role}`, which has no contracts");
+            faults.push(source.fault(Some(at.span()), what));
+        }
+        used.insert(role.as_str());
+    }
+    for role in &file.vouches {
+        if !file.contracts.contains_key(role) {
+            faults.push(source.fault(None, format!("`vouches` names role `{role}`, which has no contracts")));
+        }
+        if !used.insert(role.as_str()) {
+            faults.push(source.fault(None, format!("`vouches` names role `{role}`, on which a rule stands")));
+        }
+    }
+    for role in file.quiet.iter().filter(|role| !file.contracts.contains_key(*role)) {
+        faults.push(source.fault(None, format!("`quiet` names role `{role}`, which has no contracts")));
+    }
+    for (role, chains) in file.contracts.iter().filter(|(role, _)| !used.contains(role.as_str())) {
+        let first = chains.values().flatten().next().map(Spanned::span);
+        let what = format!("no rule uses role `{role}`; where its contracts only lend their word, `vouches` says so");
+        faults.push(source.fault(first, what));
+    }
+    faults
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault_of(pack: &str) -> String {
+        let faults = Rules::with_more(&[("mine".to_owned(), pack.to_owned())]).expect_err("a broken pack is refused");
+        faults.into_iter().map(|fault| fault.to_string()).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn the_embedded_rules_are_sound() {
+        let rules = Rules::embedded().expect("embedded packs load");
+        assert!(rules.packs.len() >= 6);
+    }
+
+    #[test]
+    fn a_broken_pack_is_refused_with_file_and_reason() {
+        let head = "name = \"Mine\"\nabout = \"x\"\nlinks = [\"https://example.org/a\", \"https://example.org/b\"]\n";
+        let event = |means: &str, signature: &str, who: &str| {
+            format!(
+                "{head}[[event]]\non = \"anywhere\"\nsignature = \"{signature}\"\nmeans = \"{means}\"\nwho = [{who}]\n"
+            )
+        };
+        let pool = |address: &str| format!("{head}[contracts.pool]\nethereum = [\"{address}\"]\n");
+        let supply = "[[event]]\non = \"pool\"\nmeans = \"collateral_supply\"\nwho = [\"user\"]\nsignature = \"Supply(\
+                      address indexed reserve, address user, address indexed onBehalfOf, uint256 amount, \
+                      uint16 indexed referralCode)\"\n";
+        let cases = [
+            ("name = 7", "mine.toml"),
+            (&event("sale", "A(address a)", "\"a\""), "no category is called `sale`"),
+            (&event("swap", "A(address", "\"a\""), "does not parse"),
+            (&event("swap", "A(address a)", "\"b\""), "no parameter `b`"),
+            (&event("swap", "A(address a)", ""), "`who` names nobody"),
+            (
+                &format!("{head}[[case]]\nabout = \"x\"\nchain = \"ethereum\"\n"),
+                "either `reads` as a category or is `silent`",
+            ),
+            (&pool("0x87870bca3f3fd6335c3f4ce8392d69350b4fa4e2"), "not a checksummed address"),
+            (&pool("0x87870Bca3F3fD6335C3F4ce8392D69350B4fA4E2").replace("/b\"", "/a\""), "two independent sources"),
+            (&pool("0x87870Bca3F3fD6335C3F4ce8392D69350B4fA4E2"), "no rule uses role `pool`"),
+            (&format!("{}{supply}", pool("0x87870Bca3F3fD6335C3F4ce8392D69350B4fA4E2")), "aave-v3 claims event"),
+        ];
+        for (pack, expected) in cases {
+            let said = fault_of(pack);
+            assert!(said.contains("mine.toml:") && said.contains(expected), "{said}");
+        }
+        assert!(fault_of(&event("sale", "A(address a)", "\"a\"")).starts_with("mine.toml:6: "), "the line is told");
+    }
+}

@@ -1,0 +1,80 @@
+//! From one ERC-4626 vault straight into another: the assets never reach the wallet, so neither vault's event finds its
+//! legs alone. Together they must come out even to the last digit, or nothing is said.
+
+use alloy_primitives::{Address, U256};
+
+use super::standing::Standing;
+use crate::asset::{Account, Asset, Movement, Seen};
+use crate::category::Category;
+use crate::evm::scene::Scene;
+use crate::legs::{Direction, Leg};
+use crate::opinion::{LegSet, Opinion, Role, Source, Strength};
+use crate::rules::Rules;
+use crate::rules::compile::EventRule;
+use crate::sources::explain::is_native;
+
+/// A deposit or withdrawal of the wallet's that a vault logged.
+#[derive(Debug)]
+pub struct VaultLog<'a> {
+    pub position: usize,
+    pub vault: Address,
+    pub rule: &'a EventRule,
+    pub standing: Standing,
+    pub assets: U256,
+}
+
+pub fn opinion(scene: &Scene<'_>, rules: &Rules, logs: &[VaultLog<'_>]) -> Option<Opinion> {
+    let (into, out_of): (Vec<_>, Vec<_>) = logs.iter().partition(|log| log.rule.means == Category::VaultDeposit);
+    let (first, last) = (out_of.first()?, into.last()?);
+    let underlying = underlying(scene, first, last)?;
+    let share =
+        |leg: &Leg, side: &[&VaultLog<'_>]| side.iter().any(|log| leg.asset == Asset::Token(Account::from(log.vault)));
+    let mut explains = LegSet::EMPTY;
+    let (mut given, mut got) = (sum(&out_of)?, sum(&into)?);
+    for (at, leg) in scene.legs.iter().enumerate() {
+        let is_share = match leg.direction {
+            Direction::Out => share(leg, &out_of),
+            Direction::In => share(leg, &into),
+        };
+        let is_same = leg.asset == underlying || (is_native(scene, underlying) && is_native(scene, leg.asset));
+        match leg.direction {
+            Direction::Out if is_same => given = given.checked_add(leg.amount)?,
+            Direction::In if is_same => got = got.checked_add(leg.amount)?,
+            _ if is_share => {}
+            _ => continue,
+        }
+        explains.insert(at);
+    }
+    let is_whole = |side: &[&VaultLog<'_>], direction| {
+        side.iter().all(|log| {
+            let asset = Asset::Token(Account::from(log.vault));
+            scene.legs.iter().any(|leg| leg.asset == asset && leg.direction == direction)
+        })
+    };
+    let is_even = given == got && is_whole(&out_of, Direction::Out) && is_whole(&into, Direction::In);
+    let strength = logs.iter().map(|log| log.standing.strength).min()?;
+    is_even.then(|| Opinion {
+        source: Source::Protocol,
+        rule: last.rule.id.clone(),
+        protocol: (strength == Strength::Verified).then(|| rules.protocol(last.standing.pack)).flatten(),
+        category: Category::VaultDeposit,
+        strength,
+        role: Role::Principal,
+        at: Some(Seen::Log(last.position)),
+        explains,
+        amounts: Vec::new(),
+        escrowed: false,
+    })
+}
+
+fn sum(logs: &[&VaultLog<'_>]) -> Option<U256> {
+    logs.iter().try_fold(U256::ZERO, |total, log| total.checked_add(log.assets))
+}
+
+/// What left the one vault and entered the other.
+fn underlying(scene: &Scene<'_>, from: &VaultLog<'_>, to: &VaultLog<'_>) -> Option<Asset> {
+    let enters = |m: &&Movement| m.to == Account::from(to.vault) && m.amount == to.assets;
+    let leaves = |m: &Movement| m.from == Account::from(from.vault) && m.amount == from.assets;
+    let entered = scene.movements.iter().find(enters)?.asset;
+    scene.movements.iter().any(|m| m.asset == entered && leaves(m)).then_some(entered)
+}
