@@ -63,6 +63,8 @@ pub enum What {
     With(Field),
     /// Any asset whose amount is exactly the parameter.
     Exact,
+    /// What the emitter itself paid or took beyond the parameter.
+    Rest,
     Any,
 }
 
@@ -450,6 +452,7 @@ fn specs(texts: &[String], fields: &Fields) -> Result<Vec<LegSpec>, Fault> {
             "@minted" | "@burned" => What::Minted,
             "@counterparty" => What::Counterparty,
             "@exact" if amount.is_some() => What::Exact,
+            "@rest" if amount.is_some() => What::Rest,
             "@any" => What::Any,
             other if other.contains('#') => {
                 let (contract, id) = other.split_once('#').unwrap_or_default();

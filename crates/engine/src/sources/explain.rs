@@ -80,7 +80,8 @@ fn one(
         }
         found = true;
         explained.legs.insert(at);
-        if let Some(amount) = amount {
+        let part = if spec.what == What::Rest { beyond(scene, leg, amount) } else { amount };
+        if let Some(amount) = part {
             explained.amounts.push((at, amount));
         }
     }
@@ -104,8 +105,15 @@ fn matches_leg(
         What::Minted => leg.minted_or_burned,
         What::Counterparty | What::With(_) => named.is_some_and(|party| leg.other == Account::from(party)),
         What::Exact => amount.is_some_and(|amount| is_exactly(scene, leg, amount)),
+        What::Rest => leg.other == Account::from(emitter) && amount != Some(leg.amount),
         What::Any => true,
     }
+}
+
+/// What is left of the leg when the amount is one of the movements behind it; else all of it.
+fn beyond(scene: &Scene<'_>, leg: &Leg, amount: Option<U256>) -> Option<U256> {
+    let named = amount.filter(|amount| is_exactly(scene, leg, *amount)).unwrap_or_default();
+    Some(leg.amount.saturating_sub(named))
 }
 
 /// The leg, one of the movements behind it, or the native coin and its wrapper together come to this amount.
