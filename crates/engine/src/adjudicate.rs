@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use alloy_primitives::U256;
 
-use crate::asset::{Asset, Seen};
+use crate::asset::{Account, Asset, Movement, Seen};
 use crate::category::{Category, Legs, Treatment};
 use crate::confidence::{self, Weighing};
 use crate::evm::scene::{Doubt, Outcome, Scene};
@@ -277,15 +277,31 @@ fn principal(claims: &[Opinion]) -> Option<&Opinion> {
     })
 }
 
-/// Legs of which no claim speaks, or of which the claims speak for less than moved.
+/// Legs of which no claim speaks, of which the claims speak for less than moved, or for more because part of it was passed
+/// on to somebody else.
 fn residual(scene: &Scene<'_>, claims: &[Opinion]) -> LegSet {
     let mut open = LegSet::EMPTY;
     for (at, leg) in scene.legs.iter().enumerate() {
-        if !is_explained(at, leg, claims.iter().filter(|claim| is_backed(scene, claim))) {
+        let backed = || claims.iter().filter(|claim| is_backed(scene, claim));
+        if !is_explained(at, leg, backed()) || is_passed_on(scene, at, leg, backed()) {
             open.insert(at);
         }
     }
     open
+}
+
+/// A leg is net. Where a claim speaks for more of it than there is, and the same asset went the other way with a third
+/// party, that other movement has no claim of its own.
+fn is_passed_on<'a>(scene: &Scene<'_>, at: usize, leg: &Leg, claims: impl Iterator<Item = &'a Opinion>) -> bool {
+    let stated = claims.filter(|claim| claim.explains.contains(at)).filter_map(|claim| claim.amount_of(at));
+    let largest = stated.max().unwrap_or_default();
+    let wallet = Account::from(scene.perspective);
+    let back = |m: &&Movement| match leg.direction {
+        Direction::Out => m.to == wallet && m.from != wallet && m.from != leg.other,
+        Direction::In => m.from == wallet && m.to != wallet && m.to != leg.other,
+    };
+    largest > leg.amount.saturating_add(dust(largest))
+        && scene.movements.iter().filter(back).any(|m| m.asset == leg.asset && !m.amount.is_zero())
 }
 
 /// Contracts that packs vouch for state what was given and what came back, each to the last digit: native coin that no node

@@ -67,7 +67,11 @@ fn run(rules: &Rules, at: usize, pack: &Pack, case: &CaseRow) -> Result<(), Stri
     }
     let wanted = case.reads.as_deref().and_then(Category::parse);
     let answer = present::present(&scene, &reading, &question, rules);
-    let Classification { category, confidence, review_note, protocol, .. } = answer;
+    let Classification { category, confidence, review_note, protocol, needs_review, .. } = answer;
+    if case.review {
+        let is_settled = || format!("it is read as {} at confidence {confidence}, without review", category.name());
+        return if needs_review { Ok(()) } else { Err(is_settled()) };
+    }
     if Some(category) != wanted || confidence < confidence::REVIEW_BELOW {
         let note = review_note.unwrap_or_default();
         return Err(format!("it is read as {} at confidence {confidence}. {note}", category.name()));

@@ -93,6 +93,10 @@ pub struct EventRule {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Only {
     pub equals: Vec<(Field, U256)>,
+    /// Both parameters have the same value.
+    pub same: Vec<(Field, Field)>,
+    /// They have not.
+    pub differ: Vec<(Field, Field)>,
     /// The parameter names a contract of this role.
     pub holds: Vec<(Field, String)>,
     pub beside: Option<B256>,
@@ -327,6 +331,7 @@ fn only(row: &EventRow, params: &Fields) -> Result<Only, Fault> {
         let value = text.parse::<U256>().map_err(|_| format!("`{text}` is no number"))?;
         Ok((field(name, params)?, value))
     };
+    let pair = |(one, other): (&String, &String)| Ok((field(one, params)?, field(other, params)?));
     Ok(Only {
         equals: row.equals.iter().map(value).collect::<Result<_, Fault>>()?,
         holds: row
@@ -334,6 +339,8 @@ fn only(row: &EventRow, params: &Fields) -> Result<Only, Fault> {
             .iter()
             .map(|(name, role)| Ok((field(name, params)?, role.clone())))
             .collect::<Result<_, Fault>>()?,
+        same: row.same.iter().map(pair).collect::<Result<_, Fault>>()?,
+        differ: row.differ.iter().map(pair).collect::<Result<_, Fault>>()?,
         beside: topic(&row.beside)?,
         without: topic(&row.without)?,
         positive: sign(&row.positive)?,

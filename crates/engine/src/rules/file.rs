@@ -75,6 +75,9 @@ pub struct CaseRow {
     /// No rule of this pack may speak.
     #[serde(default)]
     pub silent: bool,
+    /// Whatever is read, a person must look.
+    #[serde(default)]
+    pub review: bool,
 }
 
 /// An envelope: the sender only carries someone else's action, and this event tells whose.
@@ -165,6 +168,12 @@ pub struct EventRow {
     /// Only when these parameters have these values (hex or decimal; an address as a number).
     #[serde(default)]
     pub equals: BTreeMap<String, String>,
+    /// Only when each of these parameters equals the other.
+    #[serde(default)]
+    pub same: BTreeMap<String, String>,
+    /// Only when none of them does.
+    #[serde(default)]
+    pub differ: BTreeMap<String, String>,
     /// Only when these parameters name a contract of these roles.
     #[serde(default)]
     pub holds: BTreeMap<String, String>,

@@ -128,14 +128,14 @@ impl Loader {
             }
         }
         for row in &file.case {
-            match (&row.reads, row.silent) {
-                (Some(category), false) => {
+            match (&row.reads, row.silent, row.review) {
+                (Some(category), false, false) => {
                     if let Err(what) = compile::category(category) {
                         at(&row.about, what);
                     }
                 }
-                (None, true) => {}
-                _ => at(&row.about, "a case either `reads` as a category or is `silent`".to_owned()),
+                (None, true, false) | (None, false, true) => {}
+                _ => at(&row.about, "a case either `reads` as a category, is `silent` or asks for `review`".to_owned()),
             }
         }
         self.faults.extend(faults);
@@ -317,7 +317,7 @@ mod tests {
             (&event("swap", "A(address a)", ""), "`who` names nobody"),
             (
                 &format!("{head}[[case]]\nabout = \"x\"\nchain = \"ethereum\"\n"),
-                "either `reads` as a category or is `silent`",
+                "either `reads` as a category, is `silent`",
             ),
             (&pool("0x87870bca3f3fd6335c3f4ce8392d69350b4fa4e2"), "not a checksummed address"),
             (&pool("0x87870Bca3F3fD6335C3F4ce8392D69350B4fA4E2").replace("/b\"", "/a\""), "two independent sources"),

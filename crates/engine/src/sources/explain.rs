@@ -73,14 +73,32 @@ fn one(
         _ => None,
     };
     let mut found = false;
-    for (at, leg) in scene.legs.iter().enumerate().filter(|(_, leg)| leg.direction == direction) {
+    // The native coin and its wrapper may both answer: the amount is given to the asset that was named first, and what is left
+    // of it to the other.
+    let mut left = amount;
+    let by_name = |leg: &Leg| asset.is_some_and(|named| leg.asset.contract() != Some(named.into()));
+    let mut legs: Vec<(usize, &Leg)> =
+        scene.legs.iter().enumerate().filter(|(_, leg)| leg.direction == direction).collect();
+    if legs.len() > 1 && asset.is_some() {
+        legs.sort_by_key(|(_, leg)| by_name(leg));
+    }
+    for (at, leg) in legs {
         let has_id = id.is_none_or(|id| matches!(leg.asset, Asset::Nft { id: of_leg, .. } if of_leg == id));
         if !has_id || !matches_leg(scene, spec, leg, emitter, asset.or(party), amount) {
             continue;
         }
+        let is_spent = found && matches!(spec.what, What::Asset(_) | What::Native) && is_native(scene, leg.asset);
+        if is_spent && left.is_some_and(|left| left.is_zero()) {
+            continue;
+        }
         found = true;
         explained.legs.insert(at);
-        let part = if spec.what == What::Rest { beyond(scene, leg, amount) } else { amount };
+        let part = match spec.what {
+            What::Rest => beyond(scene, leg, amount),
+            What::Asset(_) | What::Native if is_spent => left,
+            _ => amount,
+        };
+        left = left.map(|left| left.saturating_sub(leg.amount));
         if let Some(amount) = part {
             explained.amounts.push((at, amount));
         }

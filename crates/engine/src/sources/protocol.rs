@@ -129,6 +129,8 @@ fn holds(scene: &Scene<'_>, rule: &EventRule, log: &Log) -> bool {
     rule.only.beside.is_none_or(logged)
         && !rule.only.without.is_some_and(logged)
         && rule.only.equals.iter().all(|(field, value)| words.amount(*field) == Some(*value))
+        && rule.only.same.iter().all(|(one, other)| words.amount(*one) == words.amount(*other))
+        && rule.only.differ.iter().all(|(one, other)| words.amount(*one) != words.amount(*other))
         && rule.only.holds.iter().all(|(field, role)| {
             words.address(*field).is_some_and(|holder| scene.known.holds_role(holder, rule.pack, role))
         })

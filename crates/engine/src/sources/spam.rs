@@ -3,11 +3,11 @@
 
 use alloy_primitives::Address;
 
-use crate::asset::Asset;
+use crate::asset::{Account, Asset};
 use crate::category::Category;
 use crate::evm::movements::TRANSFER;
 use crate::evm::scene::{Outcome, Scene};
-use crate::legs::Leg;
+use crate::legs::{Direction, Leg};
 use crate::opinion::{LegSet, Opinion, Role, Source, Strength};
 use crate::rules::Rules;
 
@@ -16,11 +16,12 @@ pub fn opinion(scene: &Scene<'_>, rules: &Rules) -> Option<Opinion> {
     if !is_passive || scene.outcome == Outcome::Failed {
         return None;
     }
+    let comes_in = |leg: &Leg| leg.direction == Direction::In;
     let rule = if scene.legs.is_empty() {
         is_poisoned(scene).then_some("spam/zero-value")?
-    } else if scene.legs.iter().all(|leg| is_lure(scene, rules, leg)) {
+    } else if scene.legs.iter().all(|leg| comes_in(leg) && is_lure(scene, rules, leg)) {
         "spam/lure"
-    } else if scene.legs.iter().all(|leg| is_imitation(scene, leg)) {
+    } else if scene.legs.iter().all(|leg| comes_in(leg) && is_imitation(scene, leg)) {
         "spam/imitation"
     } else {
         return None;
@@ -39,8 +40,13 @@ pub fn opinion(scene: &Scene<'_>, rules: &Rules) -> Option<Opinion> {
     })
 }
 
-/// Address poisoning: a transfer of nothing in the wallet's name, so that a look-alike stands in its history.
+/// Address poisoning: a transfer of nothing in the wallet's name, so that a look-alike stands in its history. Where anything
+/// really passed through the wallet, it is something else.
 fn is_poisoned(scene: &Scene<'_>) -> bool {
+    let wallet = Account::from(scene.perspective);
+    if scene.movements.iter().any(|m| (m.from == wallet || m.to == wallet) && !m.amount.is_zero()) {
+        return false;
+    }
     let mine = |address: Option<Address>| address == Some(scene.perspective);
     scene.facts.receipt.logs.iter().any(|log| {
         log.topic0() == Some(TRANSFER)

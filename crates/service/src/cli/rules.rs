@@ -79,7 +79,11 @@ fn page(pack: &Pack) -> String {
         for (word, text) in case.moves.iter().map(|m| ("moves", m)).chain(case.logs.iter().map(|l| ("logs", l))) {
             let _ = writeln!(out, "  {word:<6} {text}");
         }
-        let reads = case.reads.as_deref().map_or_else(|| "nothing: the pack is silent".to_owned(), treated);
+        let reads = match &case.reads {
+            Some(category) => treated(category),
+            None if case.review => "for a person to review".to_owned(),
+            None => "nothing: the pack is silent".to_owned(),
+        };
         let _ = writeln!(out, "  reads  {reads}");
     }
     out
