@@ -2,7 +2,7 @@
 
 use alloy_primitives::{Address, U256, address};
 
-use crate::asset::{Account, Asset, Movement};
+use crate::asset::{Account, Asset, Movement, Seen};
 use crate::evm::scene::Scene;
 use crate::legs::{Direction, Leg};
 use crate::opinion::LegSet;
@@ -19,6 +19,11 @@ pub struct Explained {
 
 /// The words of a log or of calldata, by field.
 pub trait Words {
+    /// Where the words stand among the logs; calldata has no such place.
+    fn position(&self) -> Option<usize> {
+        None
+    }
+
     fn address(&self, field: crate::rules::compile::Field) -> Option<Address>;
     fn amount(&self, field: crate::rules::compile::Field) -> Option<U256>;
 }
@@ -82,6 +87,10 @@ fn one(
     if legs.len() > 1 && asset.is_some() {
         legs.sort_by_key(|(_, leg)| by_name(leg));
     }
+    if spec.what == What::Minted && amount.is_none() {
+        legs.retain(|(at, _)| !explained.legs.contains(*at));
+        legs = nearest(scene, legs, words.position());
+    }
     for (at, leg) in legs {
         let has_id = id.is_none_or(|id| matches!(leg.asset, Asset::Nft { id: of_leg, .. } if of_leg == id));
         if !has_id || !matches_leg(scene, spec, leg, emitter, asset.or(party), amount) {
@@ -126,6 +135,22 @@ fn matches_leg(
         What::Rest => leg.other == Account::from(emitter) && amount != Some(leg.amount),
         What::Any => true,
     }
+}
+
+/// An event that names no amount of what it minted or burned speaks of one such leg, the one beside it, and of nothing that
+/// happened further off in the same transaction. A rule that means two says it twice.
+fn nearest<'a>(scene: &Scene<'_>, legs: Vec<(usize, &'a Leg)>, event: Option<usize>) -> Vec<(usize, &'a Leg)> {
+    let Some(event) = event else { return legs };
+    let distance = |leg: &Leg| {
+        let logged = scene.movements.iter().filter(|m| m.asset == leg.asset).filter_map(|m| match m.seen {
+            Seen::Log(at) => Some(at.abs_diff(event)),
+            _ => None,
+        });
+        logged.min()
+    };
+    let minted =
+        legs.into_iter().filter(|(_, leg)| leg.minted_or_burned).filter_map(|leg| Some((distance(leg.1)?, leg)));
+    minted.min_by_key(|(distance, _)| *distance).map(|(_, leg)| leg).into_iter().collect()
 }
 
 /// What is left of the leg when the amount is one of the movements behind it; else all of it.

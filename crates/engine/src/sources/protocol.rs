@@ -46,7 +46,7 @@ pub fn opinions(scene: &Scene<'_>, rules: &Rules) -> Vec<Opinion> {
             if found.len().saturating_add(said.len()) >= OPINIONS_MAX {
                 continue;
             }
-            if rule.reader == Some(Reader::Vault) && speaks_of(scene, &rule.who, &LogWords(log)) {
+            if rule.reader == Some(Reader::Vault) && speaks_of(scene, &rule.who, &LogWords(log, None)) {
                 let assets = log.data_u256(0).filter(|_| vaults.len() < OPINIONS_MAX);
                 vaults.extend(assets.map(|assets| VaultLog { position, vault: log.address, rule, standing, assets }));
             }
@@ -120,7 +120,7 @@ fn is_believed(scene: &Scene<'_>, asset: Asset, direction: Direction, pack: usiz
 }
 
 fn holds(scene: &Scene<'_>, rule: &EventRule, log: &Log) -> bool {
-    let words = LogWords(log);
+    let words = LogWords(log, None);
     let logged = |topic0: B256| {
         scene.facts.receipt.logs.iter().any(|other| other.address == log.address && other.topic0() == Some(topic0))
     };
@@ -146,7 +146,7 @@ fn opinion(
     position: usize,
     standing: Standing,
 ) -> Option<Opinion> {
-    let words = LogWords(log);
+    let words = LogWords(log, Some(position));
     if !speaks_of(scene, &rule.who, &words) {
         return None;
     }
@@ -180,7 +180,8 @@ pub fn speaks_of(scene: &Scene<'_>, who: &[Who], words: &impl Words) -> bool {
     })
 }
 
-struct LogWords<'a>(&'a Log);
+/// A log, and its place where that matters.
+struct LogWords<'a>(&'a Log, Option<usize>);
 
 impl LogWords<'_> {
     fn word(&self, field: Field) -> Option<&[u8; 32]> {
@@ -192,6 +193,10 @@ impl LogWords<'_> {
 }
 
 impl Words for LogWords<'_> {
+    fn position(&self) -> Option<usize> {
+        self.1
+    }
+
     fn address(&self, field: Field) -> Option<Address> {
         self.word(field).and_then(word_address)
     }
@@ -217,7 +222,7 @@ pub fn named(scene: &Scene<'_>, rules: &Rules) -> Option<Arc<str>> {
 fn by_own_event(scene: &Scene<'_>, rules: &Rules, log: &Log) -> Option<Arc<str>> {
     let topic0 = log.topic0().filter(|topic0| rules.is_own(topic0))?;
     let tells = |rule: &&EventRule| {
-        rule.own && rule.layout.fits(log) && speaks_of(scene, &rule.who, &LogWords(log)) && scene.acts()
+        rule.own && rule.layout.fits(log) && speaks_of(scene, &rule.who, &LogWords(log, None)) && scene.acts()
     };
     let told = rules.events(&topic0).iter().filter(tells).map(|rule| rule.pack);
     let carries = |rule: &&ActorRule| rule.own && actor::speaks(rule, log, scene.facts, scene.known);
