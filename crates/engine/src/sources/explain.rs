@@ -78,22 +78,18 @@ fn one(
         _ => None,
     };
     let mut found = false;
+    let one_only = spec.what == What::Minted && amount.is_none() && words.position().is_some();
+    let nearest = if one_only { nearest(scene, direction, words.position(), explained.legs) } else { None };
     // The native coin and its wrapper may both answer: the amount is given to the asset that was named first, and what is left
     // of it to the other.
     let mut left = amount;
-    let by_name = |leg: &Leg| asset.is_some_and(|named| leg.asset.contract() != Some(named.into()));
-    let mut legs: Vec<(usize, &Leg)> =
-        scene.legs.iter().enumerate().filter(|(_, leg)| leg.direction == direction).collect();
-    if legs.len() > 1 && asset.is_some() {
-        legs.sort_by_key(|(_, leg)| by_name(leg));
-    }
-    if spec.what == What::Minted && amount.is_none() {
-        legs.retain(|(at, _)| !explained.legs.contains(*at));
-        legs = nearest(scene, legs, words.position());
-    }
-    for (at, leg) in legs {
+    let is_named = |leg: &Leg| asset.is_none_or(|named| leg.asset.contract() == Some(named.into()));
+    let of_name = scene.legs.iter().enumerate().filter(|(_, leg)| is_named(leg));
+    let of_kin = scene.legs.iter().enumerate().filter(|(_, leg)| !is_named(leg));
+    for (at, leg) in of_name.chain(of_kin).filter(|(_, leg)| leg.direction == direction) {
         let has_id = id.is_none_or(|id| matches!(leg.asset, Asset::Nft { id: of_leg, .. } if of_leg == id));
-        if !has_id || !matches_leg(scene, spec, leg, emitter, asset.or(party), amount) {
+        let is_other = one_only && nearest != Some(at);
+        if !has_id || is_other || !matches_leg(scene, spec, leg, emitter, asset.or(party), amount) {
             continue;
         }
         let is_spent = found && matches!(spec.what, What::Asset(_) | What::Native) && is_native(scene, leg.asset);
@@ -139,8 +135,8 @@ fn matches_leg(
 
 /// An event that names no amount of what it minted or burned speaks of one such leg, the one beside it, and of nothing that
 /// happened further off in the same transaction. A rule that means two says it twice.
-fn nearest<'a>(scene: &Scene<'_>, legs: Vec<(usize, &'a Leg)>, event: Option<usize>) -> Vec<(usize, &'a Leg)> {
-    let Some(event) = event else { return legs };
+fn nearest(scene: &Scene<'_>, direction: Direction, event: Option<usize>, taken: LegSet) -> Option<usize> {
+    let event = event?;
     let distance = |leg: &Leg| {
         let logged = scene.movements.iter().filter(|m| m.asset == leg.asset).filter_map(|m| match m.seen {
             Seen::Log(at) => Some(at.abs_diff(event)),
@@ -148,9 +144,12 @@ fn nearest<'a>(scene: &Scene<'_>, legs: Vec<(usize, &'a Leg)>, event: Option<usi
         });
         logged.min()
     };
-    let minted =
-        legs.into_iter().filter(|(_, leg)| leg.minted_or_burned).filter_map(|leg| Some((distance(leg.1)?, leg)));
-    minted.min_by_key(|(distance, _)| *distance).map(|(_, leg)| leg).into_iter().collect()
+    let minted = scene
+        .legs
+        .iter()
+        .enumerate()
+        .filter(|(at, leg)| leg.minted_or_burned && leg.direction == direction && !taken.contains(*at));
+    minted.filter_map(|(at, leg)| Some((distance(leg)?, at))).min().map(|(_, at)| at)
 }
 
 /// What is left of the leg when the amount is one of the movements behind it; else all of it.
