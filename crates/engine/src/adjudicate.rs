@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use alloy_primitives::U256;
 
-use crate::asset::{Account, Asset, Movement, Seen};
+use crate::asset::{Movement, Seen};
 use crate::category::{Category, Legs, Treatment};
 use crate::confidence::{self, Weighing};
 use crate::evm::scene::{Doubt, Outcome, Scene};
@@ -295,13 +295,10 @@ fn residual(scene: &Scene<'_>, claims: &[Opinion]) -> LegSet {
 fn is_passed_on<'a>(scene: &Scene<'_>, at: usize, leg: &Leg, claims: impl Iterator<Item = &'a Opinion>) -> bool {
     let stated = claims.filter(|claim| claim.explains.contains(at)).filter_map(|claim| claim.amount_of(at));
     let largest = stated.max().unwrap_or_default();
-    let wallet = Account::from(scene.perspective);
-    let back = |m: &&Movement| match leg.direction {
-        Direction::Out => m.to == wallet && m.from != wallet && m.from != leg.other,
-        Direction::In => m.from == wallet && m.to != wallet && m.to != leg.other,
-    };
+    let back = leg.direction.opposite();
+    let is_third = |m: &Movement| m.from != leg.other && m.to != leg.other;
     largest > leg.amount.saturating_add(dust(largest))
-        && scene.movements.iter().filter(back).any(|m| m.asset == leg.asset && !m.amount.is_zero())
+        && scene.moved(back).any(|m| is_third(m) && m.asset == leg.asset && !m.amount.is_zero())
 }
 
 /// Contracts that packs vouch for state what was given and what came back, each to the last digit: native coin that no node
@@ -323,14 +320,9 @@ fn is_backed(scene: &Scene<'_>, claim: &Opinion) -> bool {
     let is_plain = matches!(claim.category, Category::Transfer | Category::NftTransfer | Category::Spam);
     let goes_out = claim.explains_direction(&scene.legs, Direction::Out);
     let comes_in = claim.explains_direction(&scene.legs, Direction::In);
-    let is_real = |asset: Asset| match asset {
-        Asset::Native => true,
-        Asset::Token(token) => token.evm().is_some_and(|token| scene.known.is_canonical(token)),
-        Asset::Nft { .. } => false,
-    };
     let pays_income = || {
         let mut paid = claim.explains.iter().filter_map(|at| scene.legs.get(at));
-        claim.category.row().treatment == Treatment::Income && paid.all(|leg| is_real(leg.asset))
+        claim.category.row().treatment == Treatment::Income && paid.all(|leg| scene.is_real(leg.asset))
     };
     claim.strength == Strength::Verified
         || is_plain

@@ -28,6 +28,10 @@ use crate::{Category, Classification, adjudicate, evm, present, sources};
 /// What is wrong with the cases of every pack: one that is missing, cannot be staged, or is read otherwise.
 pub fn check(rules: &Rules) -> Vec<Fault> {
     let mut faults = Vec::new();
+    let others = Vocabulary {
+        events: rules.packs.iter().flat_map(|pack| events(&pack.file)).collect(),
+        calls: rules.packs.iter().flat_map(|pack| calls(&pack.file)).collect(),
+    };
     for (at, pack) in rules.packs.iter().enumerate() {
         let mut fault =
             |line: usize, what: String| faults.push(Fault { file: format!("{}.toml", pack.id), line, what });
@@ -40,7 +44,7 @@ pub fn check(rules: &Rules) -> Vec<Fault> {
             fault(1, "no case shows where it is silent".to_owned());
         }
         for case in &pack.file.case {
-            if let Err(what) = run(rules, at, pack, case) {
+            if let Err(what) = run(rules, &others, at, pack, case) {
                 fault(pack.line(&case.about.span()), format!("case `{}`: {what}", case.about.get_ref()));
             }
         }
@@ -48,8 +52,8 @@ pub fn check(rules: &Rules) -> Vec<Fault> {
     faults
 }
 
-fn run(rules: &Rules, at: usize, pack: &Pack, case: &CaseRow) -> Result<(), String> {
-    let facts = Stage { rules, at, file: &pack.file, chain: &case.chain }.facts(case)?;
+fn run(rules: &Rules, others: &Vocabulary, at: usize, pack: &Pack, case: &CaseRow) -> Result<(), String> {
+    let facts = Stage { rules, others, at, file: &pack.file, chain: &case.chain }.facts(case)?;
     let wallet = Some(Account::from(account_of("wallet")));
     let question = Question { wallet, explain: true, ..Question::default() };
     let scene = evm::scene::read(&facts, &question, rules).map_err(|error| error.to_string())?;
@@ -82,12 +86,83 @@ fn run(rules: &Rules, at: usize, pack: &Pack, case: &CaseRow) -> Result<(), Stri
     }
 }
 
+/// Events and calls of every pack: words that a pack itself does not have may be another's.
+struct Vocabulary {
+    events: Vec<EventShape>,
+    calls: Vec<CallShape>,
+}
+
 /// Where a case is staged: the pack whose roles it names, and the chain.
 struct Stage<'a> {
     rules: &'a Rules,
+    others: &'a Vocabulary,
     at: usize,
     file: &'a PackFile,
     chain: &'a str,
+}
+
+/// A traced transaction of which nothing is known but who called whom and what was logged. Its call is one that no rule knows.
+pub fn plain(chain: Chain, from: Address, to: Address, logs: Vec<Log>) -> EvmFacts {
+    EvmFacts {
+        chain: Arc::new(chain),
+        transaction: Transaction {
+            hash: B256::ZERO,
+            from,
+            to: Some(to),
+            value: U256::ZERO,
+            input: Bytes::from_static(&[0xff; 4]),
+            kind: Some(U64::from(2)),
+            chain_id: None,
+            v: None,
+            block_number: None,
+            block_hash: None,
+            gas: None,
+            gas_price: None,
+            mint: None,
+        },
+        receipt: Receipt {
+            transaction_hash: B256::ZERO,
+            block_hash: None,
+            block_number: None,
+            contract_address: None,
+            gas_used: U256::ONE,
+            effective_gas_price: Some(U256::ONE),
+            status: Some(U64::ONE),
+            logs,
+            l1_fee: None,
+            operator_fee_scalar: None,
+            operator_fee_constant: None,
+            blob_gas_used: None,
+            blob_gas_price: None,
+        },
+        block: None,
+        internal: InternalValue::Traced { transfers: Vec::new(), failed: false },
+        balances: BTreeMap::new(),
+        tokens: BTreeMap::new(),
+        also_on: Vec::new(),
+    }
+}
+
+/// A chain with nothing to it but its name and the wrapper of its coin.
+pub fn chain(slug: &str, wrapped: Address) -> Chain {
+    Chain {
+        slug: slug.to_owned(),
+        name: slug.to_owned(),
+        family: Family::Evm,
+        chain_id: None,
+        aliases: Vec::new(),
+        native_symbol: "COIN".to_owned(),
+        native_name: "Coin".to_owned(),
+        native_decimals: 18,
+        wrapped_native: vec![wrapped],
+        multicall3: None,
+        native_log: None,
+        fee_collector: None,
+        finality_depth: None,
+        contracts_as: None,
+        explorer: None,
+        endpoints: Vec::new(),
+    }
 }
 
 /// Accounts and tokens of a case stand at addresses made from their names.
@@ -126,66 +201,12 @@ impl Stage<'_> {
             (log.address, Arc::new(meta))
         };
         let tokens: BTreeMap<Address, Arc<Token>> = logs.iter().map(token).collect();
-        Ok(EvmFacts {
-            chain: Arc::new(self.stage_chain()),
-            transaction: Transaction {
-                hash: B256::ZERO,
-                from: sender,
-                to: Some(called),
-                value,
-                // A case that names no call makes one that no rule knows.
-                input: input.unwrap_or_else(|| Bytes::from_static(&[0xff; 4])),
-                kind: Some(U64::from(2)),
-                chain_id: None,
-                v: None,
-                block_number: None,
-                block_hash: None,
-                gas: None,
-                gas_price: None,
-                mint: None,
-            },
-            receipt: Receipt {
-                transaction_hash: B256::ZERO,
-                block_hash: None,
-                block_number: None,
-                contract_address: None,
-                gas_used: U256::ONE,
-                effective_gas_price: Some(U256::ONE),
-                status: Some(U64::ONE),
-                logs,
-                l1_fee: None,
-                operator_fee_scalar: None,
-                operator_fee_constant: None,
-                blob_gas_used: None,
-                blob_gas_price: None,
-            },
-            block: None,
-            internal: InternalValue::Traced { transfers, failed: false },
-            balances: BTreeMap::new(),
-            tokens,
-            also_on: Vec::new(),
-        })
-    }
-
-    fn stage_chain(&self) -> Chain {
-        Chain {
-            slug: self.chain.to_owned(),
-            name: self.chain.to_owned(),
-            family: Family::Evm,
-            chain_id: None,
-            aliases: Vec::new(),
-            native_symbol: "COIN".to_owned(),
-            native_name: "Coin".to_owned(),
-            native_decimals: 18,
-            wrapped_native: vec![account_of("wrapped")],
-            multicall3: None,
-            native_log: None,
-            fee_collector: None,
-            finality_depth: None,
-            contracts_as: None,
-            explorer: None,
-            endpoints: Vec::new(),
-        }
+        let mut facts = plain(chain(self.chain, account_of("wrapped")), sender, called, logs);
+        facts.transaction.value = value;
+        facts.transaction.input = input.unwrap_or(facts.transaction.input);
+        facts.internal = InternalValue::Traced { transfers, failed: false };
+        facts.tokens = tokens;
+        Ok(facts)
     }
 
     fn account(&self, name: &str) -> Result<Address, String> {
@@ -255,9 +276,12 @@ impl Stage<'_> {
             text.split_once(": ").ok_or_else(|| format!("log `{text}` does not read `emitter: Event(…)`"))?;
         let (name, values) = self.values(event)?;
         let fits = |shape: &EventShape| shape.name == name && has_all(&shape.fields, &values);
+        // Of several of one name, the one that leaves the fewest parameters unnamed.
         let count = |shape: &EventShape| shape.fields.len();
-        let own = closest(events(self.file).filter(fits), count);
-        let shape = own.or_else(|| closest(self.others().flat_map(events).filter(fits), count));
+        let own = events(self.file).filter(fits).min_by_key(count);
+        let shape = own.or_else(|| {
+            self.others.events.iter().filter(|shape| fits(shape)).min_by_key(|shape| count(shape)).cloned()
+        });
         let shape = shape.ok_or_else(|| format!("no pack knows an event `{event}`"))?;
         let mut topics = vec![B256::ZERO; shape.layout.topics.max(1)];
         if let Some(first) = topics.first_mut() {
@@ -277,8 +301,9 @@ impl Stage<'_> {
         let (name, values) = self.values(text)?;
         let fits = |shape: &CallShape| shape.name == name && has_all(&shape.fields, &values);
         let count = |shape: &CallShape| shape.fields.len();
-        let own = closest(calls(self.file).filter(fits), count);
-        let shape = own.or_else(|| closest(self.others().flat_map(calls).filter(fits), count));
+        let own = calls(self.file).filter(fits).min_by_key(count);
+        let shape = own
+            .or_else(|| self.others.calls.iter().filter(|shape| fits(shape)).min_by_key(|shape| count(shape)).cloned());
         let shape = shape.ok_or_else(|| format!("no pack knows a call `{text}`"))?;
         let mut words = vec![[0_u8; 32]; shape.words];
         for (field, value) in placed(&shape.fields, &values) {
@@ -287,11 +312,6 @@ impl Stage<'_> {
             }
         }
         Ok(Bytes::from([shape.selector.as_slice(), &words.concat()].concat()))
-    }
-
-    /// Words that the pack itself does not have may be another's.
-    fn others(&self) -> impl Iterator<Item = &PackFile> {
-        self.rules.packs.iter().map(|pack| &pack.file)
     }
 
     /// `Name(parameter=value, …)`
@@ -365,11 +385,6 @@ fn calls(file: &PackFile) -> impl Iterator<Item = CallShape> {
     let rows = file.call.iter().map(|row| row.signature.get_ref());
     let actors = file.actor.iter().filter_map(|row| row.call.as_ref());
     rows.chain(actors).filter_map(|text| compile::call_shape(text).ok())
-}
-
-/// Of events of one name, the one that leaves the fewest parameters unnamed; the first of several.
-fn closest<T>(shapes: impl Iterator<Item = T>, fields: impl Fn(&T) -> usize) -> Option<T> {
-    shapes.min_by_key(fields)
 }
 
 fn has_all(fields: &Fields, values: &[(String, U256)]) -> bool {

@@ -16,6 +16,15 @@ pub enum Direction {
     In,
 }
 
+impl Direction {
+    pub fn opposite(self) -> Self {
+        match self {
+            Self::Out => Self::In,
+            Self::In => Self::Out,
+        }
+    }
+}
+
 /// What one asset did for the wallet, net.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leg {

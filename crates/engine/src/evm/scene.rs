@@ -11,7 +11,7 @@ use super::movements::movements;
 use super::{BalanceChange, EvmFacts, InternalValue, LOGS_MAX};
 use crate::asset::{Account, Asset, Movement, Seen};
 use crate::category::Category;
-use crate::legs::{LEGS_MAX, Leg, legs};
+use crate::legs::{Direction, LEGS_MAX, Leg, legs};
 use crate::question::Question;
 use crate::rules::{ChainRules, Rules};
 
@@ -63,6 +63,24 @@ impl Scene<'_> {
             self.facts.transaction.from == self.perspective
         } else {
             self.carried.contains(&self.perspective)
+        }
+    }
+
+    /// The wallet's own movements in one direction.
+    pub fn moved(&self, direction: Direction) -> impl Iterator<Item = &Movement> {
+        let wallet = Account::from(self.perspective);
+        self.movements.iter().filter(move |m| match direction {
+            Direction::Out => m.from == wallet && m.to != wallet,
+            Direction::In => m.to == wallet && m.from != wallet,
+        })
+    }
+
+    /// The coin, or a canonical token: what nobody can forge.
+    pub fn is_real(&self, asset: Asset) -> bool {
+        match asset {
+            Asset::Native => true,
+            Asset::Token(token) => token.evm().is_some_and(|token| self.known.is_canonical(token)),
+            Asset::Nft { .. } => false,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use alloy_primitives::{Address, U256, address};
 
-use crate::asset::{Account, Asset, Movement, Seen};
+use crate::asset::{Account, Asset, Seen};
 use crate::evm::scene::Scene;
 use crate::legs::{Direction, Leg};
 use crate::opinion::LegSet;
@@ -78,8 +78,8 @@ fn one(
         _ => None,
     };
     let mut found = false;
-    let one_only = spec.what == What::Minted && amount.is_none() && words.position().is_some();
-    let nearest = if one_only { nearest(scene, direction, words.position(), explained.legs) } else { None };
+    let event = words.position().filter(|_| spec.what == What::Minted && amount.is_none());
+    let nearest = event.map(|event| nearest(scene, direction, event, explained.legs));
     // The native coin and its wrapper may both answer: the amount is given to the asset that was named first, and what is left
     // of it to the other.
     let mut left = amount;
@@ -88,7 +88,7 @@ fn one(
     let of_kin = scene.legs.iter().enumerate().filter(|(_, leg)| !is_named(leg));
     for (at, leg) in of_name.chain(of_kin).filter(|(_, leg)| leg.direction == direction) {
         let has_id = id.is_none_or(|id| matches!(leg.asset, Asset::Nft { id: of_leg, .. } if of_leg == id));
-        let is_other = one_only && nearest != Some(at);
+        let is_other = nearest.is_some_and(|nearest| nearest != Some(at));
         if !has_id || is_other || !matches_leg(scene, spec, leg, emitter, asset.or(party), amount) {
             continue;
         }
@@ -100,7 +100,7 @@ fn one(
         explained.legs.insert(at);
         let part = match spec.what {
             What::Rest => beyond(scene, leg, amount),
-            What::Asset(_) | What::Native if is_spent => left,
+            _ if is_spent => left,
             _ => amount,
         };
         left = left.map(|left| left.saturating_sub(leg.amount));
@@ -135,8 +135,7 @@ fn matches_leg(
 
 /// An event that names no amount of what it minted or burned speaks of one such leg, the one beside it, and of nothing that
 /// happened further off in the same transaction. A rule that means two says it twice.
-fn nearest(scene: &Scene<'_>, direction: Direction, event: Option<usize>, taken: LegSet) -> Option<usize> {
-    let event = event?;
+fn nearest(scene: &Scene<'_>, direction: Direction, event: usize, taken: LegSet) -> Option<usize> {
     let distance = |leg: &Leg| {
         let logged = scene.movements.iter().filter(|m| m.asset == leg.asset).filter_map(|m| match m.seen {
             Seen::Log(at) => Some(at.abs_diff(event)),
@@ -160,12 +159,7 @@ fn beyond(scene: &Scene<'_>, leg: &Leg, amount: Option<U256>) -> Option<U256> {
 
 /// The leg, one of the movements behind it, or the native coin and its wrapper together come to this amount.
 fn is_exactly(scene: &Scene<'_>, leg: &Leg, amount: U256) -> bool {
-    let wallet = Account::from(scene.perspective);
-    let of_leg = |m: &&Movement| match leg.direction {
-        Direction::Out => m.from == wallet && m.to != wallet,
-        Direction::In => m.to == wallet && m.from != wallet,
-    };
-    let moved = || scene.movements.iter().filter(of_leg).any(|m| m.asset == leg.asset && m.amount == amount);
+    let moved = || scene.moved(leg.direction).any(|m| m.asset == leg.asset && m.amount == amount);
     let coins = || {
         let same = scene.legs.iter().filter(|other| other.direction == leg.direction && is_native(scene, other.asset));
         same.fold(U256::ZERO, |sum, other| sum.saturating_add(other.amount))

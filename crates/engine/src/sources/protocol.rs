@@ -109,14 +109,11 @@ fn transfers<'a>(scene: &'a Scene<'_>, rules: &'a Rules) -> impl Iterator<Item =
 /// word counts when the token is canonical, when the wallet acts, or when the pack's own account sent the transaction, was
 /// called or logged something itself.
 fn is_believed(scene: &Scene<'_>, asset: Asset, direction: Direction, pack: usize) -> bool {
-    let (Asset::Token(contract) | Asset::Nft { contract, .. }) = asset else { return true };
     let transaction = &scene.facts.transaction;
     let logs = || scene.facts.receipt.logs.iter().take(LOGS_MAX).map(|log| log.address);
     let parties = || std::iter::once(transaction.from).chain(transaction.to).chain(logs());
     let is_of_pack = |party: Address| scene.known.holders(party).iter().any(|holder| holder.pack == pack);
-    contract.evm().is_some_and(|contract| scene.known.is_canonical(contract))
-        || scene.acts()
-        || (direction == Direction::In && parties().any(is_of_pack))
+    scene.is_real(asset) || scene.acts() || (direction == Direction::In && parties().any(is_of_pack))
 }
 
 fn holds(scene: &Scene<'_>, rule: &EventRule, log: &Log) -> bool {
