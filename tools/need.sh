@@ -25,3 +25,10 @@ need_rust() {
   command -v cargo >/dev/null || die "cargo is missing: install a Rust toolchain, 1.95 or later (rustup.rs)"
   need cc build-essential
 }
+
+# Debian keeps the server's programs out of PATH; tools/postgres looks in the same places.
+need_postgres() {
+  local PATH=$PATH${PG_BIN:+:$PG_BIN}
+  PATH+=$(printf ':%s' /usr/lib/postgresql/*/bin)
+  need initdb postgresql
+}

@@ -1,0 +1,326 @@
+//! What outlives a request: owners and keys, the ledger, rate windows that instances share, and events for the billing rail.
+//!
+//! Two engines keep one contract: SQLite, embedded, for one machine, and PostgreSQL for any number of instances. Nothing
+//! outside this folder writes SQL; `tests/store.rs` holds both engines to the same answers.
+
+mod postgres;
+mod sqlite;
+pub mod turn;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+pub use turn::{Grant, Outcome, Payer, Posted, Resets, Settled, Turn, Turned};
+
+/// A call holds its places this long. It is longer than any call may take, and a crash frees them within a minute.
+pub const HOLD: Duration = Duration::from_secs(45);
+/// Events that one look at the outbox brings.
+pub const EVENTS_MAX: i64 = 100;
+/// Rows that one page of an export brings.
+pub const PAGE_ROWS_MAX: i64 = 1_000;
+
+/// Where the data stands. An address may hold a password, so it is never printed.
+#[derive(Clone)]
+pub enum Database {
+    Sqlite(PathBuf),
+    Postgres(String),
+}
+
+impl std::fmt::Debug for Database {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Sqlite(path) => write!(f, "SQLite, {}", path.display()),
+            Self::Postgres(_) => write!(f, "PostgreSQL (address redacted)"),
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error("the database stands at version {found} and this taxon knows only {known}: start the newer taxon again")]
+    Newer { found: i64, known: i64 },
+    #[error("the database could not be brought up to date: {0}")]
+    Migration(sqlx::migrate::MigrateError),
+    #[error("{0}")]
+    Unusable(String),
+    #[error("the database failed: {0}")]
+    Failed(sqlx::Error),
+}
+
+impl From<sqlx::Error> for StoreError {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// What the time is, for what is written. PostgreSQL keeps its own, so that instances whose clocks differ agree.
+#[derive(Debug, Clone, Default)]
+pub enum Clock {
+    #[default]
+    System,
+    /// Milliseconds since 1970, moved by a test.
+    Manual(Arc<AtomicI64>),
+}
+
+impl Clock {
+    fn millis(&self) -> i64 {
+        self.manual().unwrap_or_else(|| Timestamp::now().as_millisecond())
+    }
+
+    fn manual(&self) -> Option<i64> {
+        match self {
+            Self::System => None,
+            Self::Manual(millis) => Some(millis.load(Ordering::SeqCst)),
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub enum Store {
+    Sqlite(sqlite::Sqlite),
+    Postgres(postgres::Postgres),
+}
+
+/// A key as it is made. Only its hash is kept.
+#[derive(Debug, Clone)]
+pub struct NewKey {
+    pub id: String,
+    pub hash: Vec<u8>,
+    pub email: String,
+    pub name: String,
+    /// For an e-mail address that has no owner yet.
+    pub owner_id: String,
+    pub billing: Billing,
+}
+
+/// How what a key classifies is paid for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Billing {
+    /// From the owner's pool. Making such a key moves the owner to this tier.
+    Pool { tier: String, contracted: Option<i64> },
+    /// By the event, without a limit.
+    Metered,
+}
+
+#[derive(Debug, Clone)]
+pub struct Key {
+    pub id: String,
+    pub hash: Vec<u8>,
+    pub owner_id: String,
+    pub email: String,
+    pub name: String,
+    pub billing: Billing,
+    pub created_at: i64,
+    pub last_used_at: Option<i64>,
+    pub revoked_at: Option<i64>,
+}
+
+/// What `/quota-status` tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    pub used: i64,
+    /// The hash that was asked for was counted in this period.
+    pub is_counted: bool,
+}
+
+/// One row of the ledger, as an auditor reads it.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Entry {
+    pub owner: Option<String>,
+    pub payer: String,
+    pub period: String,
+    pub hash: String,
+    pub billed: String,
+    pub category: String,
+    pub chain: String,
+    pub key_id: String,
+    pub request_id: String,
+    /// Milliseconds since 1970.
+    pub at: i64,
+}
+
+/// Which rows of the ledger.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    pub since: i64,
+    pub email: Option<String>,
+    pub is_metered_only: bool,
+}
+
+/// A row that comes after all rows of an earlier page.
+pub type Cursor = (i64, String, String, String);
+
+impl Entry {
+    pub fn cursor(&self) -> Cursor {
+        (self.at, self.payer.clone(), self.period.clone(), self.hash.clone())
+    }
+}
+
+/// A payer and period whose counter is not the sum of its rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Imbalance {
+    pub payer: String,
+    pub period: String,
+    pub used: i64,
+    pub rows: i64,
+}
+
+/// A metered classification that waits for the billing rail.
+#[derive(Debug, Clone)]
+pub struct Event {
+    pub seq: i64,
+    pub entry: Entry,
+}
+
+/// What the outbox holds of one payer.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct Waiting {
+    pub payer: String,
+    pub owner: Option<String>,
+    pub waiting: i64,
+    /// Milliseconds since 1970.
+    pub oldest: i64,
+    pub failures: i64,
+    pub retry_at: Option<i64>,
+    pub reason: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Purged {
+    pub entries: u64,
+    pub events: u64,
+}
+
+/// Calls the engine in use: both have the same functions.
+macro_rules! either {
+    ($self:ident, $store:ident => $call:expr) => {
+        match $self {
+            Store::Sqlite($store) => $call.await,
+            Store::Postgres($store) => $call.await,
+        }
+    };
+}
+
+impl Store {
+    /// Opens the database and brings it up to date, under a lock: several processes may do so at once.
+    pub async fn open(database: &Database, clock: Clock) -> Result<Self, StoreError> {
+        match database {
+            Database::Sqlite(path) => Ok(Self::Sqlite(sqlite::Sqlite::open(path, clock).await?)),
+            Database::Postgres(url) => Ok(Self::Postgres(postgres::Postgres::open(url, clock).await?)),
+        }
+    }
+
+    pub async fn answers(&self) -> bool {
+        either!(self, store => store.answers())
+    }
+
+    pub async fn create_key(&self, key: &NewKey) -> Result<(), StoreError> {
+        either!(self, store => store.create_key(key))
+    }
+
+    /// The key of this name, revoked or not.
+    pub async fn key(&self, id: &str) -> Result<Option<Key>, StoreError> {
+        either!(self, store => store.key(id))
+    }
+
+    pub async fn keys(&self) -> Result<Vec<Key>, StoreError> {
+        either!(self, store => store.keys())
+    }
+
+    /// Whether there was such a key. Revoking twice keeps the first time.
+    pub async fn revoke_key(&self, id: &str) -> Result<bool, StoreError> {
+        either!(self, store => store.revoke_key(id))
+    }
+
+    pub async fn rename_key(&self, id: &str, name: &str) -> Result<bool, StoreError> {
+        either!(self, store => store.rename_key(id, name))
+    }
+
+    /// When keys were last used, in milliseconds since 1970. It may be lost in a crash.
+    pub async fn touch_keys(&self, used: &[(String, i64)]) -> Result<(), StoreError> {
+        either!(self, store => store.touch_keys(used))
+    }
+
+    /// Settles, then reserves, in one transaction. Doing it twice does no harm: the second finds the work of the first.
+    pub async fn turn(&self, turn: Turn) -> Result<Turned, StoreError> {
+        either!(self, store => store.turn(turn))
+    }
+
+    pub async fn standing(&self, payer: &Payer, hash: Option<&str>) -> Result<Standing, StoreError> {
+        either!(self, store => store.standing(payer, hash))
+    }
+
+    /// Takes one of `most` places in a window of `span` that all instances share; when none is free, how long to wait. `None`
+    /// where instances share nothing and each keeps its own windows.
+    pub async fn hit(&self, who: &str, most: u32, span: Duration) -> Option<Result<Option<Duration>, StoreError>> {
+        match self {
+            Self::Sqlite(_) => None,
+            Self::Postgres(store) => Some(store.hit(who, most, span).await),
+        }
+    }
+
+    /// The rows after the cursor, oldest first, at most a page of them.
+    pub async fn entries(&self, filter: &Filter, after: Option<&Cursor>) -> Result<Vec<Entry>, StoreError> {
+        either!(self, store => store.entries(filter, after))
+    }
+
+    /// Where a counter and its rows disagree: nowhere, unless somebody wrote into the database by hand.
+    pub async fn imbalances(&self) -> Result<Vec<Imbalance>, StoreError> {
+        either!(self, store => store.imbalances())
+    }
+
+    /// Deletes what was written before the given time. What is still open stays: this month's rows, and events that wait.
+    pub async fn purge(&self, before: i64) -> Result<Purged, StoreError> {
+        either!(self, store => store.purge(before))
+    }
+
+    /// Forgets holds and windows that have run out.
+    pub async fn sweep(&self) -> Result<(), StoreError> {
+        either!(self, store => store.sweep())
+    }
+
+    /// Whether the holder may do the named work for this long. Whoever has it may renew it.
+    pub async fn lease(&self, name: &str, holder: &str, span: Duration) -> Result<bool, StoreError> {
+        either!(self, store => store.lease(name, holder, span))
+    }
+
+    /// Payers whose events are due, with how often in a row their delivery has failed.
+    pub async fn due(&self) -> Result<Vec<(String, i64)>, StoreError> {
+        either!(self, store => store.due())
+    }
+
+    /// The payer's oldest waiting events, in order.
+    pub async fn events(&self, payer: &str) -> Result<Vec<Event>, StoreError> {
+        either!(self, store => store.events(payer))
+    }
+
+    pub async fn delivered(&self, payer: &str, up_to: i64) -> Result<(), StoreError> {
+        either!(self, store => store.delivered(payer, up_to))
+    }
+
+    /// The payer's events wait for this long after a failure.
+    pub async fn delay(&self, payer: &str, span: Duration, reason: &str) -> Result<(), StoreError> {
+        either!(self, store => store.delay(payer, span, reason))
+    }
+
+    pub async fn waiting(&self) -> Result<Vec<Waiting>, StoreError> {
+        either!(self, store => store.waiting())
+    }
+}
+
+fn millis(span: Duration) -> i64 {
+    i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// A migration that this binary does not know was made by a newer one.
+fn migration_failed(error: sqlx::migrate::MigrateError, migrator: &sqlx::migrate::Migrator) -> StoreError {
+    let known = migrator.iter().map(|migration| migration.version).max().unwrap_or_default();
+    match error {
+        sqlx::migrate::MigrateError::VersionMissing(found) => StoreError::Newer { found, known },
+        other => StoreError::Migration(other),
+    }
+}

@@ -1,0 +1,384 @@
+//! The embedded engine: one file in WAL mode. Turns at the ledger go through one writer, on a thread of its own, whose callers share
+//! commits; everything else is rare, and uses connections of its own.
+
+mod turns;
+mod writer;
+
+use std::path::Path;
+use std::time::Duration;
+
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteRow, SqliteSynchronous};
+use sqlx::{Connection, Row, SqlitePool};
+
+use super::{
+    Billing, Clock, Cursor, EVENTS_MAX, Entry, Event, Filter, Imbalance, Key, NewKey, PAGE_ROWS_MAX, Payer, Purged,
+    Standing, StoreError, Turn, Turned, Waiting, migration_failed, millis,
+};
+use writer::Writer;
+
+const CONNECTIONS_MAX: u32 = 8;
+const BUSY_SECONDS_MAX: u64 = 5;
+/// Takes the write lock at once, so that two writers wait for each other and never fail halfway.
+const BEGIN: &str = "BEGIN IMMEDIATE";
+
+#[derive(Debug, Clone)]
+pub struct Sqlite {
+    pool: SqlitePool,
+    writer: Writer,
+    clock: Clock,
+}
+
+impl Sqlite {
+    pub(super) async fn open(path: &Path, clock: Clock) -> Result<Self, StoreError> {
+        let _lock = lock(path).await?;
+        let options = SqliteConnectOptions::new()
+            .filename(path)
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Full)
+            .foreign_keys(true)
+            .busy_timeout(Duration::from_secs(BUSY_SECONDS_MAX));
+        let pool = SqlitePoolOptions::new()
+            .max_connections(CONNECTIONS_MAX)
+            // A transaction that SQLite rolled back by itself, when the disk failed, counts as open with sqlx for ever.
+            .before_acquire(|connection, _| Box::pin(async move { Ok(!connection.is_in_transaction()) }))
+            .connect_with(options)
+            .await?;
+        let migrator = sqlx::migrate!("../../migrations/sqlite");
+        migrator.run(&pool).await.map_err(|error| migration_failed(error, &migrator))?;
+        let writer = Writer::start(path)?;
+        Ok(Self { pool, writer, clock })
+    }
+
+    pub(super) async fn answers(&self) -> bool {
+        sqlx::query("SELECT count(*) FROM leases").execute(&self.pool).await.is_ok()
+    }
+
+    pub(super) async fn create_key(&self, key: &NewKey) -> Result<(), StoreError> {
+        let now = self.clock.millis() / 1000;
+        let mut transaction = self.pool.begin_with(BEGIN).await?;
+        sqlx::query("INSERT INTO owners (id, email, created_at) VALUES (?, ?, ?) ON CONFLICT (email) DO NOTHING")
+            .bind(&key.owner_id)
+            .bind(&key.email)
+            .bind(now)
+            .execute(&mut *transaction)
+            .await?;
+        if let Billing::Pool { tier, contracted } = &key.billing {
+            sqlx::query("UPDATE owners SET tier = ?, pool = ? WHERE email = ?")
+                .bind(tier)
+                .bind(contracted)
+                .bind(&key.email)
+                .execute(&mut *transaction)
+                .await?;
+        }
+        sqlx::query(
+            "INSERT INTO keys (id, owner_id, hash, name, metered, created_at)
+             SELECT ?, id, ?, ?, ?, ? FROM owners WHERE email = ?",
+        )
+        .bind(&key.id)
+        .bind(&key.hash)
+        .bind(&key.name)
+        .bind(key.billing == Billing::Metered)
+        .bind(now)
+        .bind(&key.email)
+        .execute(&mut *transaction)
+        .await?;
+        Ok(transaction.commit().await?)
+    }
+
+    pub(super) async fn key(&self, id: &str) -> Result<Option<Key>, StoreError> {
+        let row = sqlx::query(
+            "SELECT keys.*, owners.email, owners.tier, owners.pool FROM keys JOIN owners ON owners.id = keys.owner_id
+             WHERE keys.id = ?",
+        )
+        .bind(id)
+        .fetch_optional(&self.pool)
+        .await?;
+        Ok(row.map(|row| key(&row)).transpose()?)
+    }
+
+    pub(super) async fn keys(&self) -> Result<Vec<Key>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT keys.*, owners.email, owners.tier, owners.pool FROM keys JOIN owners ON owners.id = keys.owner_id
+             ORDER BY keys.created_at, keys.id",
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(rows.iter().map(key).collect::<Result<_, _>>()?)
+    }
+
+    pub(super) async fn revoke_key(&self, id: &str) -> Result<bool, StoreError> {
+        let done = sqlx::query("UPDATE keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?")
+            .bind(self.clock.millis() / 1000)
+            .bind(id)
+            .execute(&self.pool)
+            .await?;
+        Ok(done.rows_affected() == 1)
+    }
+
+    pub(super) async fn rename_key(&self, id: &str, name: &str) -> Result<bool, StoreError> {
+        let done = sqlx::query("UPDATE keys SET name = ? WHERE id = ?").bind(name).bind(id).execute(&self.pool).await?;
+        Ok(done.rows_affected() == 1)
+    }
+
+    pub(super) async fn touch_keys(&self, used: &[(String, i64)]) -> Result<(), StoreError> {
+        let mut transaction = self.pool.begin_with(BEGIN).await?;
+        for (id, at) in used {
+            sqlx::query("UPDATE keys SET last_used_at = max(coalesce(last_used_at, 0), ?) WHERE id = ?")
+                .bind(at / 1000)
+                .bind(id)
+                .execute(&mut *transaction)
+                .await?;
+        }
+        Ok(transaction.commit().await?)
+    }
+
+    pub(super) async fn turn(&self, turn: Turn) -> Result<Turned, StoreError> {
+        self.writer.turn(turn, self.clock.millis()).await
+    }
+
+    pub(super) async fn standing(&self, payer: &Payer, hash: Option<&str>) -> Result<Standing, StoreError> {
+        let row = sqlx::query(
+            "WITH now AS (SELECT max(?2, coalesce((SELECT max(period) FROM pools WHERE payer = ?1), '')) AS period)
+             SELECT coalesce((SELECT used FROM pools WHERE payer = ?1 AND period = now.period), 0) AS used,
+                    EXISTS (SELECT 1 FROM entries
+                            WHERE payer = ?1 AND period = now.period AND hash = ?3 AND billed <> 'free') AS counted
+             FROM now",
+        )
+        .bind(&payer.id)
+        .bind(payer.resets.period(self.clock.millis()))
+        .bind(hash)
+        .fetch_one(&self.pool)
+        .await?;
+        Ok(Standing { used: row.try_get("used")?, is_counted: row.try_get("counted")? })
+    }
+
+    pub(super) async fn entries(&self, filter: &Filter, after: Option<&Cursor>) -> Result<Vec<Entry>, StoreError> {
+        let (at, payer, period, hash) = after.cloned().unwrap_or_default();
+        let rows = sqlx::query(
+            "SELECT entries.*, owners.email AS owner FROM entries LEFT JOIN owners ON owners.id = entries.payer
+             WHERE at >= ?1 AND (at, payer, period, hash) > (?2, ?3, ?4, ?5) AND at >= ?2
+               AND (?6 IS NULL OR owners.email = ?6) AND (NOT ?7 OR billed = 'metered')
+             ORDER BY at, payer, period, hash LIMIT ?8",
+        )
+        .bind(filter.since)
+        .bind(at)
+        .bind(payer)
+        .bind(period)
+        .bind(hash)
+        .bind(&filter.email)
+        .bind(filter.is_metered_only)
+        .bind(PAGE_ROWS_MAX)
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(rows.iter().map(entry).collect::<Result<_, _>>()?)
+    }
+
+    pub(super) async fn imbalances(&self) -> Result<Vec<Imbalance>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT payer, period, sum(used) AS used, sum(rows) AS rows FROM (
+                 SELECT payer, period, used, 0 AS rows FROM pools
+                 UNION ALL SELECT payer, period, 0, count(*) FROM entries WHERE billed = 'pool' GROUP BY payer, period
+             ) GROUP BY payer, period HAVING sum(used) <> sum(rows)",
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        let read = |row: &SqliteRow| -> Result<Imbalance, sqlx::Error> {
+            Ok(Imbalance {
+                payer: row.try_get("payer")?,
+                period: row.try_get("period")?,
+                used: row.try_get("used")?,
+                rows: row.try_get("rows")?,
+            })
+        };
+        Ok(rows.iter().map(read).collect::<Result<_, _>>()?)
+    }
+
+    pub(super) async fn purge(&self, before: i64) -> Result<Purged, StoreError> {
+        let open = super::Resets::Monthly.period(self.clock.millis());
+        let mut transaction = self.pool.begin_with(BEGIN).await?;
+        let events = sqlx::query("DELETE FROM outbox WHERE delivered_at < ? AND period < ?")
+            .bind(before)
+            .bind(&open)
+            .execute(&mut *transaction)
+            .await?;
+        // A pool's counter goes with its rows, never before them.
+        let entries = sqlx::query(
+            "DELETE FROM entries WHERE at < ?1 AND period < ?2 AND NOT EXISTS (
+                 SELECT 1 FROM outbox WHERE outbox.payer = entries.payer AND outbox.period = entries.period
+                 AND outbox.hash = entries.hash AND delivered_at IS NULL)",
+        )
+        .bind(before)
+        .bind(&open)
+        .execute(&mut *transaction)
+        .await?;
+        sqlx::query(
+            "UPDATE pools SET used = (SELECT count(*) FROM entries
+                 WHERE entries.payer = pools.payer AND entries.period = pools.period AND billed = 'pool')
+             WHERE period < ?",
+        )
+        .bind(&open)
+        .execute(&mut *transaction)
+        .await?;
+        transaction.commit().await?;
+        Ok(Purged { entries: entries.rows_affected(), events: events.rows_affected() })
+    }
+
+    pub(super) async fn sweep(&self) -> Result<(), StoreError> {
+        let expired = sqlx::query("SELECT EXISTS (SELECT 1 FROM holds WHERE expires_at <= ?1) AS any")
+            .bind(self.clock.millis())
+            .fetch_one(&self.pool)
+            .await?;
+        if expired.try_get("any")? {
+            sqlx::query("DELETE FROM holds WHERE expires_at <= ?")
+                .bind(self.clock.millis())
+                .execute(&self.pool)
+                .await?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn lease(&self, name: &str, holder: &str, span: Duration) -> Result<bool, StoreError> {
+        let now = self.clock.millis();
+        let done = sqlx::query(
+            "INSERT INTO leases (name, holder, until) VALUES (?1, ?2, ?3) ON CONFLICT (name) DO UPDATE
+             SET holder = excluded.holder, until = excluded.until WHERE leases.holder = ?2 OR leases.until <= ?4",
+        )
+        .bind(name)
+        .bind(holder)
+        .bind(now.saturating_add(millis(span)))
+        .bind(now)
+        .execute(&self.pool)
+        .await?;
+        Ok(done.rows_affected() == 1)
+    }
+
+    /// Steps from payer to payer along the index, so that a long queue costs no more than a short one.
+    pub(super) async fn due(&self) -> Result<Vec<(String, i64)>, StoreError> {
+        let rows = sqlx::query(
+            "WITH RECURSIVE payers (payer) AS (
+                 SELECT min(payer) FROM outbox WHERE delivered_at IS NULL
+                 UNION ALL
+                 SELECT (SELECT min(outbox.payer) FROM outbox WHERE delivered_at IS NULL AND outbox.payer > payers.payer)
+                 FROM payers WHERE payer IS NOT NULL)
+             SELECT payers.payer, coalesce(delays.failures, 0) AS failures
+             FROM payers LEFT JOIN delays ON delays.payer = payers.payer
+             WHERE payers.payer IS NOT NULL AND coalesce(delays.until, 0) <= ? ORDER BY payers.payer",
+        )
+        .bind(self.clock.millis())
+        .fetch_all(&self.pool)
+        .await?;
+        let read = |row: &SqliteRow| Ok((row.try_get("payer")?, row.try_get("failures")?));
+        Ok(rows.iter().map(read).collect::<Result<_, sqlx::Error>>()?)
+    }
+
+    pub(super) async fn events(&self, payer: &str) -> Result<Vec<Event>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT outbox.seq, entries.*, owners.email AS owner
+             FROM outbox JOIN entries USING (payer, period, hash) LEFT JOIN owners ON owners.id = outbox.payer
+             WHERE outbox.payer = ? AND delivered_at IS NULL ORDER BY seq LIMIT ?",
+        )
+        .bind(payer)
+        .bind(EVENTS_MAX)
+        .fetch_all(&self.pool)
+        .await?;
+        let read = |row: &SqliteRow| -> Result<Event, sqlx::Error> {
+            Ok(Event { seq: row.try_get("seq")?, entry: entry(row)? })
+        };
+        Ok(rows.iter().map(read).collect::<Result<_, _>>()?)
+    }
+
+    pub(super) async fn delivered(&self, payer: &str, up_to: i64) -> Result<(), StoreError> {
+        let mut transaction = self.pool.begin_with(BEGIN).await?;
+        sqlx::query("UPDATE outbox SET delivered_at = ? WHERE payer = ? AND seq <= ? AND delivered_at IS NULL")
+            .bind(self.clock.millis())
+            .bind(payer)
+            .bind(up_to)
+            .execute(&mut *transaction)
+            .await?;
+        sqlx::query("DELETE FROM delays WHERE payer = ?").bind(payer).execute(&mut *transaction).await?;
+        Ok(transaction.commit().await?)
+    }
+
+    pub(super) async fn delay(&self, payer: &str, span: Duration, reason: &str) -> Result<(), StoreError> {
+        sqlx::query(
+            "INSERT INTO delays (payer, failures, until, reason) VALUES (?1, 1, ?2, ?3) ON CONFLICT (payer) DO UPDATE
+             SET failures = failures + 1, until = excluded.until, reason = excluded.reason",
+        )
+        .bind(payer)
+        .bind(self.clock.millis().saturating_add(millis(span)))
+        .bind(reason)
+        .execute(&self.pool)
+        .await?;
+        Ok(())
+    }
+
+    pub(super) async fn waiting(&self) -> Result<Vec<Waiting>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT outbox.payer, owners.email AS owner, count(*) AS waiting, min(entries.at) AS oldest,
+                    coalesce(max(delays.failures), 0) AS failures, max(delays.until) AS retry_at, max(delays.reason) AS reason
+             FROM outbox JOIN entries USING (payer, period, hash) LEFT JOIN owners ON owners.id = outbox.payer
+             LEFT JOIN delays ON delays.payer = outbox.payer
+             WHERE delivered_at IS NULL GROUP BY outbox.payer, owners.email ORDER BY outbox.payer",
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        let read = |row: &SqliteRow| -> Result<Waiting, sqlx::Error> {
+            Ok(Waiting {
+                payer: row.try_get("payer")?,
+                owner: row.try_get("owner")?,
+                waiting: row.try_get("waiting")?,
+                oldest: row.try_get("oldest")?,
+                failures: row.try_get("failures")?,
+                retry_at: row.try_get("retry_at")?,
+                reason: row.try_get("reason")?,
+            })
+        };
+        Ok(rows.iter().map(read).collect::<Result<_, _>>()?)
+    }
+}
+
+/// SQLite has no lock around migrations, so a file beside the database is one. It is let go when the file is closed.
+async fn lock(path: &Path) -> Result<std::fs::File, StoreError> {
+    let path = path.with_extension("lock");
+    let locked = tokio::task::spawn_blocking(move || {
+        let file = std::fs::File::create(path)?;
+        file.lock()?;
+        Ok::<_, std::io::Error>(file)
+    });
+    let locked = locked.await.map_err(|fault| StoreError::Unusable(fault.to_string()))?;
+    locked.map_err(|error| StoreError::Unusable(format!("the database's folder cannot be written: {error}")))
+}
+
+fn key(row: &SqliteRow) -> Result<Key, sqlx::Error> {
+    let billing = match row.try_get("metered")? {
+        true => Billing::Metered,
+        false => Billing::Pool { tier: row.try_get("tier")?, contracted: row.try_get("pool")? },
+    };
+    Ok(Key {
+        id: row.try_get("id")?,
+        hash: row.try_get("hash")?,
+        owner_id: row.try_get("owner_id")?,
+        email: row.try_get("email")?,
+        name: row.try_get("name")?,
+        billing,
+        created_at: row.try_get("created_at")?,
+        last_used_at: row.try_get("last_used_at")?,
+        revoked_at: row.try_get("revoked_at")?,
+    })
+}
+
+fn entry(row: &SqliteRow) -> Result<Entry, sqlx::Error> {
+    Ok(Entry {
+        owner: row.try_get("owner")?,
+        payer: row.try_get("payer")?,
+        period: row.try_get("period")?,
+        hash: row.try_get("hash")?,
+        billed: row.try_get("billed")?,
+        category: row.try_get("category")?,
+        chain: row.try_get("chain")?,
+        key_id: row.try_get("key_id")?,
+        request_id: row.try_get("request_id")?,
+        at: row.try_get("at")?,
+    })
+}

@@ -1,0 +1,95 @@
+//! The one writer of the ledger, on a thread of its own. Calls that wait at the same moment share a transaction, so that one flush to
+//! the disk acknowledges them all.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, TransactionBehavior};
+use tokio::sync::{mpsc, oneshot};
+
+use super::super::StoreError;
+use super::super::turn::{Turn, Turned};
+use super::{BUSY_SECONDS_MAX, turns};
+
+/// Turns that share one commit.
+const GROUP_MAX: usize = 256;
+/// Turns that wait; the next caller waits to be let in.
+const QUEUE_MAX: usize = 1_024;
+/// All statements of a turn stay prepared.
+const STATEMENTS_MAX: usize = 32;
+
+#[derive(Debug, Clone)]
+pub(super) struct Writer {
+    queue: mpsc::Sender<Job>,
+}
+
+#[derive(Debug)]
+struct Job {
+    turn: Turn,
+    now: i64,
+    reply: oneshot::Sender<Result<Turned, String>>,
+}
+
+impl Writer {
+    pub(super) fn start(path: &Path) -> Result<Self, StoreError> {
+        let unusable =
+            |error: &dyn std::error::Error| StoreError::Unusable(format!("the ledger cannot be opened: {error}"));
+        let connection = open(path).map_err(|error| unusable(&error))?;
+        let (queue, jobs) = mpsc::channel(QUEUE_MAX);
+        let thread = std::thread::Builder::new().name("ledger".to_owned()).spawn(move || write(connection, jobs));
+        thread.map_err(|error| unusable(&error))?;
+        Ok(Self { queue })
+    }
+
+    pub(super) async fn turn(&self, turn: Turn, now: i64) -> Result<Turned, StoreError> {
+        let gone = || StoreError::Unusable("the ledger's writer has stopped".to_owned());
+        let (reply, answer) = oneshot::channel();
+        self.queue.send(Job { turn, now, reply }).await.map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())?.map_err(StoreError::Unusable)
+    }
+}
+
+fn open(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = Connection::open(path)?;
+    connection.busy_timeout(Duration::from_secs(BUSY_SECONDS_MAX))?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    Ok(connection)
+}
+
+fn write(mut connection: Connection, mut jobs: mpsc::Receiver<Job>) {
+    let mut group = Vec::new();
+    let mut is_flushed = true;
+    while jobs.blocking_recv_many(&mut group, GROUP_MAX) > 0 {
+        match commit(&mut connection, &group, &mut is_flushed) {
+            Ok(answers) => {
+                for (job, answer) in group.drain(..).zip(answers) {
+                    // A caller that has gone away needs no answer.
+                    let _ = job.reply.send(Ok(answer));
+                }
+            }
+            Err(error) => {
+                tracing::error!(%error, turns = group.len(), "the ledger could not be written");
+                for job in group.drain(..) {
+                    let _ = job.reply.send(Err(format!("the ledger could not be written: {error}")));
+                }
+            }
+        }
+    }
+}
+
+/// All turns of the group or none: an error here is the disk's or the database's, never one caller's.
+fn commit(connection: &mut Connection, group: &[Job], is_flushed: &mut bool) -> rusqlite::Result<Vec<Turned>> {
+    // A reservation that a crash forgets is as good as one that expired; only what is settled must be on disk.
+    let must_flush = group.iter().any(|job| !job.turn.settled.is_empty());
+    if must_flush != *is_flushed {
+        connection.pragma_update(None, "synchronous", if must_flush { "FULL" } else { "NORMAL" })?;
+        *is_flushed = must_flush;
+    }
+    // Takes the write lock at once, so that two writers wait for each other and never fail halfway.
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let answers = group.iter().map(|job| turns::turn(&transaction, &job.turn, job.now)).collect::<Result<_, _>>()?;
+    transaction.commit()?;
+    Ok(answers)
+}

@@ -1,0 +1,17 @@
+//! The store's contract, held against both engines: SQLite in a folder, and a real PostgreSQL server that `tools/postgres` starts.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests fail loudly"
+)]
+
+mod books;
+mod engines;
+mod keys;
+mod ledger;
+mod model;
+mod outbox;
+mod windows;
