@@ -4,6 +4,7 @@ mod chains;
 mod classify;
 mod eval;
 mod keys;
+mod ledger;
 mod rules;
 mod serve;
 mod terminal;
@@ -12,7 +13,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::app::open_keys;
+use crate::app;
 use crate::config::{Config, Flags};
 
 /// Reads blockchain transactions for tax: what moved, what it was, and how it is treated.
@@ -35,9 +36,17 @@ enum Command {
     Classify(classify::Args),
     /// Classify a labelled set of your own and report how right the readings are
     Eval(eval::Args),
-    /// Make, list and revoke API keys
+    /// Make, list, rename and revoke API keys
     #[command(subcommand)]
     Keys(keys::Command),
+    /// Read back what was counted
+    #[command(subcommand)]
+    Ledger(ledger::Command),
+    /// Look after the events for the billing rail
+    #[command(subcommand)]
+    Meter(ledger::MeterCommand),
+    /// Delete old ledger rows
+    Purge(ledger::PurgeArgs),
     /// List the chains that this configuration serves
     Chains(chains::Args),
     /// Check, list and show the rule packs
@@ -58,10 +67,13 @@ pub(crate) async fn run() -> anyhow::Result<ExitCode> {
         Command::Classify(args) => classify::run(&config, &args).await,
         Command::Eval(args) => eval::run(&config, &args).await,
         Command::Keys(command) => keys::run(&config, &command).await,
+        Command::Ledger(command) => ledger::run(&config, &command).await,
+        Command::Meter(command) => ledger::meter(&config, &command).await,
+        Command::Purge(args) => ledger::purge(&config, &args).await,
         Command::Chains(args) => chains::run(&config, &args),
         Command::Rules(command) => rules::run(&config, &command),
         Command::Migrate => {
-            open_keys(&config).await?;
+            app::store(&config).await?;
             terminal::print("The database is up to date.\n");
             Ok(ExitCode::SUCCESS)
         }

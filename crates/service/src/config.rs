@@ -6,11 +6,17 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use ipnet::IpNet;
 use serde::Deserialize;
+
+use crate::store::Database;
 
 const LISTEN: &str = "127.0.0.1:8080";
 const CONFIG_FILE: &str = "taxon.toml";
 const DATABASE_FILE: &str = "taxon.db";
+const RATE_PER_MINUTE: u32 = 60;
+const POOL_ANON: i64 = 10;
+const POOL_DEV: i64 = 250;
 
 /// The part of the configuration that flags set.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -39,6 +45,13 @@ struct File {
     chains: Option<PathBuf>,
     #[serde(default)]
     cors_origins: Vec<String>,
+    rate_per_minute: Option<u32>,
+    pool_anon: Option<i64>,
+    pool_dev: Option<i64>,
+    #[serde(default)]
+    trusted_proxies: Vec<String>,
+    meter_sink: Option<String>,
+    meter_token: Option<String>,
     #[serde(default)]
     rpc: BTreeMap<String, Vec<String>>,
 }
@@ -50,16 +63,35 @@ pub(crate) struct Config {
     pub(crate) rules: Option<PathBuf>,
     pub(crate) chains: Option<PathBuf>,
     pub(crate) cors_origins: Vec<String>,
+    pub(crate) database: Database,
+    /// Requests a minute and key; 0 is no limit.
+    pub(crate) rate_per_minute: u32,
+    /// Billable classifications a day and address, and a month and owner.
+    pub(crate) pool_anon: i64,
+    pub(crate) pool_dev: i64,
+    /// Peers whose `X-Forwarded-For` is believed.
+    pub(crate) trusted_proxies: Vec<IpNet>,
+    pub(crate) meter: Option<Sink>,
     /// Slug, or its spelling in an environment variable, to upstream addresses. When empty, the public endpoints serve.
     pub(crate) rpc: BTreeMap<String, Vec<String>>,
+}
+
+/// Where events for the billing rail go. Both parts may be secret.
+#[derive(Clone)]
+pub(crate) struct Sink {
+    pub(crate) url: String,
+    pub(crate) token: Option<String>,
+}
+
+impl std::fmt::Debug for Sink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Sink (redacted)")
+    }
 }
 
 impl Config {
     pub(crate) fn load(flags: &Flags) -> anyhow::Result<Self> {
         let file = read_file(flags.config.as_deref())?;
-        if env_text("TAXON_DATABASE_URL")?.or(file.database_url).is_some_and(|url| !url.starts_with("sqlite")) {
-            bail!("TAXON_DATABASE_URL: this version keeps its data in SQLite only");
-        }
         let listen = match env_text("TAXON_LISTEN")? {
             Some(text) => text.parse().context("TAXON_LISTEN is not an address and port")?,
             None => file.listen.map_or_else(|| LISTEN.parse().context("default address"), Ok)?,
@@ -72,9 +104,22 @@ impl Config {
             None => file.cors_origins,
         };
         let from_env = rpc_from_env()?;
+        let data_dir = path(&flags.data_dir, "TAXON_DATA_DIR", file.data_dir)?.unwrap_or_else(platform_folder);
+        let proxies = env_text("TAXON_TRUSTED_PROXIES")?.map_or(file.trusted_proxies, |text| list(&text));
+        let token = env_text("TAXON_METER_TOKEN")?.or(file.meter_token);
+        let sink = env_text("TAXON_METER_SINK")?.or(file.meter_sink).map(|url| Sink { url, token });
+        if sink.as_ref().is_some_and(|sink| reqwest::Url::parse(&sink.url).is_err()) {
+            bail!("TAXON_METER_SINK is not an address");
+        }
         Ok(Self {
             listen,
-            data_dir: path(&flags.data_dir, "TAXON_DATA_DIR", file.data_dir)?.unwrap_or_else(platform_folder),
+            database: database(env_text("TAXON_DATABASE_URL")?.or(file.database_url), &data_dir)?,
+            data_dir,
+            rate_per_minute: number("TAXON_RATE_PER_MINUTE", file.rate_per_minute, RATE_PER_MINUTE)?,
+            pool_anon: number("TAXON_POOL_ANON", file.pool_anon, POOL_ANON)?,
+            pool_dev: number("TAXON_POOL_DEV", file.pool_dev, POOL_DEV)?,
+            trusted_proxies: proxies.iter().map(|text| network(text)).collect::<Result<_, _>>()?,
+            meter: sink,
             rules: path(&flags.rules, "TAXON_RULES", file.rules)?,
             chains: path(&flags.chains, "TAXON_CHAINS", file.chains)?,
             cors_origins,
@@ -82,29 +127,68 @@ impl Config {
         })
     }
 
-    pub(crate) fn database(&self) -> PathBuf {
-        self.data_dir.join(DATABASE_FILE)
-    }
-
     /// As `taxon config` prints it. Upstream addresses may hold credentials, so they are only counted.
     pub(crate) fn printed(&self) -> String {
         let mut out = String::new();
         let optional = |path: &Option<PathBuf>| path.as_ref().map_or("(none)".to_owned(), |p| p.display().to_string());
-        let _ = writeln!(out, "listen       = {}", self.listen);
-        let _ = writeln!(out, "data_dir     = {}", self.data_dir.display());
-        let _ = writeln!(out, "database     = {}", self.database().display());
-        let _ = writeln!(out, "rules        = {}", optional(&self.rules));
-        let _ = writeln!(out, "chains       = {}", optional(&self.chains));
-        let origins = if self.cors_origins.is_empty() { "(off)".to_owned() } else { self.cors_origins.join(", ") };
-        let _ = writeln!(out, "cors_origins = {origins}");
+        let listed = |items: Vec<String>| if items.is_empty() { "(none)".to_owned() } else { items.join(", ") };
+        let proxies = self.trusted_proxies.iter().map(ToString::to_string).collect();
+        let meter = if self.meter.is_some() { "(an address, redacted)" } else { "(none)" };
+        let rows = [
+            ("listen", self.listen.to_string()),
+            ("data_dir", self.data_dir.display().to_string()),
+            ("database", format!("{:?}", self.database)),
+            ("rules", optional(&self.rules)),
+            ("chains", optional(&self.chains)),
+            ("cors_origins", listed(self.cors_origins.clone())),
+            ("rate_per_minute", self.rate_per_minute.to_string()),
+            ("pool_anon", self.pool_anon.to_string()),
+            ("pool_dev", self.pool_dev.to_string()),
+            ("trusted_proxies", listed(proxies)),
+            ("meter_sink", meter.to_owned()),
+        ];
+        for (name, value) in rows {
+            let _ = writeln!(out, "{name:15} = {value}");
+        }
         if self.rpc.is_empty() {
-            let _ = writeln!(out, "rpc          = (the public endpoints of chains.toml)");
+            let _ = writeln!(out, "rpc             = (the public endpoints of chains.toml)");
         }
         for (chain, urls) in &self.rpc {
             let _ = writeln!(out, "rpc.{chain} = ({} endpoint(s), redacted)", urls.len());
         }
         out
     }
+}
+
+/// SQLite in the data folder unless an address says otherwise.
+fn database(url: Option<String>, data_dir: &Path) -> anyhow::Result<Database> {
+    let Some(url) = url else { return Ok(Database::Sqlite(data_dir.join(DATABASE_FILE))) };
+    if url.starts_with("postgres://") || url.starts_with("postgresql://") {
+        return Ok(Database::Postgres(url));
+    }
+    match url.strip_prefix("sqlite:").map(|path| path.trim_start_matches("//")) {
+        Some(path) if !path.is_empty() && !path.contains('?') => Ok(Database::Sqlite(PathBuf::from(path))),
+        _ => bail!("TAXON_DATABASE_URL is neither postgres://… nor sqlite:PATH"),
+    }
+}
+
+/// A count, which is never negative.
+fn number<T>(name: &str, in_file: Option<T>, default: T) -> anyhow::Result<T>
+where
+    T: std::str::FromStr + Default + PartialOrd,
+{
+    let wrong = || anyhow::anyhow!("{name} is not a count");
+    let value = match env_text(name)? {
+        Some(text) => text.parse().map_err(|_| wrong())?,
+        None => in_file.unwrap_or(default),
+    };
+    if value < T::default() { Err(wrong()) } else { Ok(value) }
+}
+
+/// An address, or a network such as 10.0.0.0/8.
+fn network(text: &str) -> anyhow::Result<IpNet> {
+    let parsed = text.parse::<IpNet>().or_else(|_| text.parse::<std::net::IpAddr>().map(IpNet::from));
+    parsed.with_context(|| "TAXON_TRUSTED_PROXIES holds something that is neither an address nor a network")
 }
 
 fn read_file(named: Option<&Path>) -> anyhow::Result<File> {

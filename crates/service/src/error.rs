@@ -6,6 +6,8 @@ use axum::response::{IntoResponse, Response};
 use chains::FetchError;
 use serde_json::json;
 
+use crate::store::StoreError;
+
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ApiError {
     #[error("{0}")]
@@ -14,6 +16,12 @@ pub(crate) enum ApiError {
     InvalidHash(String),
     #[error("a valid API key is needed: send it as `Authorization: Bearer <key>`")]
     Unauthorized,
+    #[error(
+        "the classification pool of this period is exhausted; repeats are still served, and /quota-status tells more"
+    )]
+    QuotaExceeded,
+    #[error("too many requests: try again in {seconds} s, and prefer batches")]
+    RateLimited { seconds: u64 },
     #[error("no such path")]
     NotFound,
     #[error("the path does not take this method")]
@@ -33,6 +41,8 @@ pub(crate) enum ApiError {
     Upstream { chain: String, code: &'static str, reason: String },
     #[error("something failed inside the service; try again shortly")]
     Internal,
+    #[error("the ledger is out of reach; try again shortly")]
+    LedgerAway,
 }
 
 impl ApiError {
@@ -42,6 +52,8 @@ impl ApiError {
             Self::InvalidRequest(_) | Self::UnsupportedChain { .. } => "invalid_request",
             Self::InvalidHash(_) => "invalid_hash",
             Self::Unauthorized => "unauthorized",
+            Self::QuotaExceeded => "quota_exceeded",
+            Self::RateLimited { .. } => "rate_limited",
             Self::NotFound => "not_found",
             Self::MethodNotAllowed => "method_not_allowed",
             Self::TxNotFound { .. } => "tx_not_found",
@@ -49,7 +61,7 @@ impl ApiError {
             Self::TxNotYetMined { .. } => "tx_not_yet_mined",
             Self::WalletNotInTransaction => "wallet_not_in_transaction",
             Self::Upstream { code, .. } => code,
-            Self::Internal => "internal_error",
+            Self::Internal | Self::LedgerAway => "internal_error",
         }
     }
 
@@ -65,6 +77,8 @@ impl ApiError {
         match self {
             Self::InvalidRequest(_) | Self::InvalidHash(_) | Self::UnsupportedChain { .. } => StatusCode::BAD_REQUEST,
             Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::QuotaExceeded => StatusCode::PAYMENT_REQUIRED,
+            Self::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::NotFound
             | Self::TxNotFound { .. }
             | Self::ChainNotDetected
@@ -72,7 +86,7 @@ impl ApiError {
             | Self::WalletNotInTransaction => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::Upstream { .. } => StatusCode::BAD_GATEWAY,
-            Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Internal | Self::LedgerAway => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
 }
@@ -81,10 +95,24 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let body = json!({ "error": { "code": self.code(), "message": self.to_string() } });
         let mut response = (self.status(), Json(body)).into_response();
-        if self == Self::Unauthorized {
-            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        match self {
+            Self::Unauthorized => {
+                response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            Self::RateLimited { seconds } => {
+                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+            }
+            _ => {}
         }
         response
+    }
+}
+
+/// Logged here, once; the caller learns that it is no fault of the request.
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        tracing::error!(%error, "the ledger is out of reach");
+        Self::LedgerAway
     }
 }
 

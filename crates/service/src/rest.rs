@@ -1,36 +1,64 @@
 //! The REST interface. The router is the table of contents.
 
 mod body;
+mod client;
+mod gate;
+mod quota;
 mod request_id;
 
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use axum::http::{HeaderName, HeaderValue, Method, header};
 use axum::response::IntoResponse;
 use axum::routing::{get, post};
 use axum::{Json, Router, middleware};
 use engine::Classification;
 use engine::category::TABLE;
 use engine::classification::API_VERSION;
+use ipnet::IpNet;
 use serde::Serialize;
 use serde_json::{Value, json};
+use tokio_util::task::TaskTracker;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
-use crate::app::{App, BatchRequest, SingleRequest};
+use crate::app::{App, BatchRequest, Call, SingleRequest};
+use crate::config::Config;
 use crate::error::ApiError;
 use body::JsonBody;
 
 pub(crate) const DISCLAIMER: &str = "Classifications are informational only and are not tax advice.";
 
-pub(crate) fn router(app: Arc<App>, cors_origins: &[String]) -> Router {
+/// What the handlers share.
+#[derive(Debug, Clone)]
+pub(crate) struct Rest {
+    app: Arc<App>,
+    trusted_proxies: Arc<[IpNet]>,
+    /// Calls in flight, also those whose caller has gone: the service stops after them.
+    calls: TaskTracker,
+}
+
+impl Rest {
+    pub(crate) fn new(app: Arc<App>, config: &Config) -> Self {
+        Self { app, trusted_proxies: config.trusted_proxies.clone().into(), calls: TaskTracker::new() }
+    }
+
+    /// Waits for the calls in flight. The ledger hears of each of them before it ends.
+    pub(crate) async fn finished(&self) {
+        self.calls.close();
+        self.calls.wait().await;
+    }
+}
+
+pub(crate) fn router(rest: Rest, cors_origins: &[String]) -> Router {
     let keyed = Router::new()
         .route("/v1/classify", post(classify))
         .route("/v1/classify-batch", post(classify_batch))
-        .route_layer(middleware::from_fn_with_state(Arc::clone(&app), key_required));
+        .route_layer(middleware::from_fn_with_state(rest.clone(), gate::keyed));
     let open = Router::new()
+        .route("/quota-status", get(quota::status))
         .route("/chains", get(chains))
         .route("/categories", get(categories))
         .route("/healthz", get(healthz))
@@ -43,7 +71,7 @@ pub(crate) fn router(app: Arc<App>, cors_origins: &[String]) -> Router {
         .layer(CompressionLayer::new())
         .layer(cors(cors_origins))
         .layer(middleware::from_fn(request_id::carry))
-        .with_state(app)
+        .with_state(rest)
 }
 
 /// Off unless an operator allows origins by name.
@@ -59,39 +87,23 @@ fn cors(origins: &[String]) -> CorsLayer {
         .expose_headers([HeaderName::from_static("x-request-id"), header::RETRY_AFTER])
 }
 
-async fn key_required(
-    State(app): State<Arc<App>>,
-    headers: HeaderMap,
-    request: axum::extract::Request,
-    next: middleware::Next,
-) -> Result<axum::response::Response, ApiError> {
-    let presented = bearer(&headers).ok_or(ApiError::Unauthorized)?;
-    match app.keys.stands(presented).await {
-        Ok(true) => Ok(next.run(request).await),
-        Ok(false) => Err(ApiError::Unauthorized),
-        Err(error) => {
-            tracing::error!(%error, "the key could not be checked");
-            Err(ApiError::Internal)
-        }
-    }
-}
-
-/// Exactly one `Authorization` header of the scheme `Bearer`.
-fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let mut all = headers.get_all(header::AUTHORIZATION).iter();
-    let one = all.next().filter(|_| all.next().is_none())?;
-    let (scheme, key) = one.to_str().ok()?.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then_some(key.trim())
+/// A task of its own, so that what was reserved is settled even when the caller hangs up.
+async fn see_through<T, F>(rest: &Rest, work: F) -> Result<T, ApiError>
+where
+    F: Future<Output = Result<T, ApiError>> + Send + 'static,
+    T: Send + 'static,
+{
+    rest.calls.spawn(work).await.map_err(|_| ApiError::Internal)?
 }
 
 async fn classify(
-    State(app): State<Arc<App>>,
+    State(rest): State<Rest>,
+    call: Call,
     JsonBody(request): JsonBody<SingleRequest>,
 ) -> Result<Json<Classification>, ApiError> {
     let item = request.item()?;
-    // A task of its own, so that the work is not lost halfway when the caller hangs up.
-    let task = tokio::spawn(async move { app.classify(item).await });
-    task.await.map_err(|_| ApiError::Internal)?.map(Json)
+    let app = Arc::clone(&rest.app);
+    see_through(&rest, async move { app.classify(&call, item).await }).await.map(Json)
 }
 
 #[derive(Serialize)]
@@ -102,10 +114,13 @@ struct BatchResponse {
 }
 
 async fn classify_batch(
-    State(app): State<Arc<App>>,
+    State(rest): State<Rest>,
+    call: Call,
     JsonBody(request): JsonBody<BatchRequest>,
 ) -> Result<Json<BatchResponse>, ApiError> {
-    let results = app.classify_batch(request.items()?).await;
+    let items = request.items()?;
+    let app = Arc::clone(&rest.app);
+    let results = see_through(&rest, async move { app.classify_batch(&call, items).await }).await?;
     Ok(Json(BatchResponse { api_version: API_VERSION, count: results.len(), results }))
 }
 
@@ -120,8 +135,10 @@ struct ChainRow {
     explorer: Option<String>,
 }
 
-async fn chains(State(app): State<Arc<App>>) -> Json<Value> {
-    let rows: Vec<ChainRow> = app
+async fn chains(State(rest): State<Rest>) -> Json<Value> {
+    let rows: Vec<ChainRow> = rest
+        .app
+        .reader
         .served_chains()
         .into_iter()
         .map(|chain| ChainRow {
@@ -145,8 +162,8 @@ async fn healthz() -> &'static str {
     "ok"
 }
 
-async fn readyz(State(app): State<Arc<App>>) -> Result<&'static str, (axum::http::StatusCode, &'static str)> {
-    if app.keys.answers().await {
+async fn readyz(State(rest): State<Rest>) -> Result<&'static str, (axum::http::StatusCode, &'static str)> {
+    if rest.app.store.answers().await {
         Ok("ready")
     } else {
         Err((axum::http::StatusCode::SERVICE_UNAVAILABLE, "the database does not answer"))

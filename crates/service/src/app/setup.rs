@@ -1,4 +1,4 @@
-//! From configuration to a running application: rules, chains, upstreams, keys.
+//! From configuration to a running application: rules, chains, upstreams, and the store.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,9 +8,11 @@ use chains::evm::EvmChain;
 use chains::{Node, Recorder, Registry, Tape, Upstreams};
 use engine::{Family, Rules};
 
-use super::App;
+use super::{App, Reader};
+use crate::auth::Auth;
 use crate::config::Config;
-use crate::keys::Keys;
+use crate::limits::Limits;
+use crate::store::{Clock, Database, Store};
 
 /// The demo chain: real contracts on a real local node, recorded by the project itself.
 const DEMO_CHAIN: &str = include_str!("../../../../demo/chain.toml");
@@ -23,16 +25,32 @@ pub(crate) enum Demo {
     Off,
 }
 
-pub(crate) async fn open(config: &Config, demo: Demo, record: Option<&Path>) -> anyhow::Result<App> {
-    let registry = registry(config, demo)?;
-    let upstreams = upstreams(config, &registry, demo, record)?;
-    Ok(App { rules: rules(config)?, upstreams, registry, keys: keys(config).await? })
+pub(crate) async fn open(config: &Config, demo: Demo) -> anyhow::Result<App> {
+    let reader = Arc::new(reader(config, demo, None)?);
+    let store = store(config).await?;
+    Ok(App {
+        reader,
+        auth: Auth::new(store.clone(), config.pool_dev),
+        limits: Limits::new(store.clone(), config.rate_per_minute),
+        store,
+        pool_anon: config.pool_anon,
+        has_sink: config.meter.is_some(),
+    })
 }
 
-pub(crate) async fn keys(config: &Config) -> anyhow::Result<Keys> {
-    let folder = &config.data_dir;
-    std::fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
-    Ok(Keys::open(&config.database()).await?)
+/// What reads transactions; it needs no database.
+pub(crate) fn reader(config: &Config, demo: Demo, record: Option<&Path>) -> anyhow::Result<Reader> {
+    let registry = registry(config, demo)?;
+    let upstreams = upstreams(config, &registry, demo, record)?;
+    Ok(Reader { rules: rules(config)?, upstreams, registry })
+}
+
+pub(crate) async fn store(config: &Config) -> anyhow::Result<Store> {
+    if let Database::Sqlite(path) = &config.database {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        std::fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+    }
+    Ok(Store::open(&config.database, Clock::System).await?)
 }
 
 /// The embedded packs and, with `--rules DIR`, the operator's own. One broken pack refuses them all.

@@ -50,7 +50,7 @@ fn policy_choice(text: &str) -> Result<(String, String), String> {
 
 pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode> {
     let demo = if args.demo { Demo::On } else { Demo::Off };
-    let app = Arc::new(app::open(config, demo, args.record.as_deref()).await?);
+    let reader = Arc::new(app::reader(config, demo, args.record.as_deref())?);
     let mut policy = Policy::default();
     for (key, value) in &args.policy {
         policy.set(key, value);
@@ -59,7 +59,7 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
     let item = |hash: &TxHash| Item { hash: *hash, tx_id: None, chain: args.chain.clone(), question: question.clone() };
     let mut failed = false;
     for hashes in args.hashes.chunks(BATCH_ITEMS_MAX) {
-        for result in app.classify_batch(hashes.iter().map(item).collect()).await {
+        for result in reader.rows(hashes.iter().map(item).collect()).await {
             failed |= result.error.is_some();
             if args.json {
                 print(&format!("{}\n", serde_json::to_string(&result)?));

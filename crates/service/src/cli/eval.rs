@@ -13,7 +13,7 @@ use anyhow::{Context, bail};
 use engine::{Policy, Question};
 
 use super::terminal::{print, safe};
-use crate::app::{self, App, BATCH_ITEMS_MAX, Demo, Item};
+use crate::app::{self, BATCH_ITEMS_MAX, Demo, Item, Reader};
 use crate::config::Config;
 use against::Report;
 use judge::{Judged, judge};
@@ -48,13 +48,13 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
     // Both files are read first: nobody waits for a long run to learn that one was broken.
     let mut labels = labels::open(&args.corpus)?;
     let earlier = args.against.as_deref().map(against::open).transpose()?;
-    let app = Arc::new(app::open(config, if args.demo { Demo::On } else { Demo::Off }, None).await?);
+    let reader = Arc::new(app::reader(config, if args.demo { Demo::On } else { Demo::Off }, None)?);
     for label in &mut labels {
-        label.chain = label.chain.take().map(|name| slug(&app, &name));
+        label.chain = label.chain.take().map(|name| slug(&reader, &name));
     }
     if let Some(name) = &args.chain {
-        let only = slug(&app, name);
-        let served = app.served_slugs();
+        let only = slug(&reader, name);
+        let served = reader.served_slugs();
         if !served.contains(&only) {
             eprintln!("taxon: the chain `{}` is not served here; served are: {}", safe(name), served.join(", "));
             return Ok(ExitCode::from(USAGE));
@@ -65,11 +65,11 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
     if labels.is_empty() {
         bail!("{}: no line to judge", args.corpus.display());
     }
-    let judged = answers(&app, &labels).await;
+    let judged = answers(&reader, &labels).await;
     print(&report::page(&judged, args.worst));
     let summary = report::last_line(&judged);
     let rows = judged.into_iter().map(|judged| judged.row).collect();
-    let report = Report { summary, engine: app.rules.engine.clone(), rows };
+    let report = Report { summary, engine: reader.rules.engine.clone(), rows };
     if let Some(earlier) = &earlier {
         print(&against::page(earlier, &report));
     }
@@ -81,14 +81,14 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-fn slug(app: &App, name: &str) -> String {
-    app.registry.find(name).map_or_else(|| name.to_owned(), |chain| chain.slug.clone())
+fn slug(reader: &Reader, name: &str) -> String {
+    reader.registry.find(name).map_or_else(|| name.to_owned(), |chain| chain.slug.clone())
 }
 
-async fn answers<'a>(app: &Arc<App>, labels: &'a [Label]) -> Vec<Judged<'a>> {
+async fn answers<'a>(reader: &Arc<Reader>, labels: &'a [Label]) -> Vec<Judged<'a>> {
     let mut judged = Vec::with_capacity(labels.len());
     for part in labels.chunks(BATCH_ITEMS_MAX) {
-        let results = app.classify_batch(part.iter().map(item).collect()).await;
+        let results = reader.rows(part.iter().map(item).collect()).await;
         judged.extend(part.iter().zip(&results).map(|(label, answer)| judge(label, answer)));
         tracing::info!(done = judged.len(), of = labels.len(), "classified");
     }

@@ -1,10 +1,11 @@
 //! Starts the parts: anvil, the scenario on it, the service. Each test gets its own, on free ports, and they stop with it.
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -18,12 +19,19 @@ const GENESIS: &str = "1767225600";
 
 /// A process that ends with the test, even with one that is killed: a shell stands beside it and waits for our end of
 /// its input to close.
-pub struct Running(Child);
+pub struct Running {
+    shell: Child,
+    pid: String,
+}
 
 impl Running {
     fn start(command: &Command) -> Self {
         let mut shell = Command::new("sh");
-        shell.args(["-c", "\"$@\" & cat; kill $!; wait $!", "sh"]).arg(command.get_program()).args(command.get_args());
+        // The first line tells the process's own number, for whoever wants to kill it.
+        shell
+            .args(["-c", "\"$@\" >/dev/null & echo $!; cat; kill $!; wait $!", "sh"])
+            .arg(command.get_program())
+            .args(command.get_args());
         for (name, value) in command.get_envs() {
             match value {
                 Some(value) => shell.env(name, value),
@@ -33,14 +41,31 @@ impl Running {
         if let Some(folder) = command.get_current_dir() {
             shell.current_dir(folder);
         }
-        Self(shell.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap())
+        let mut child = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut number = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut number).unwrap();
+        Self { shell: child, pid: number.trim().to_owned() }
+    }
+
+    fn kill(self) {
+        assert!(Command::new("kill").args(["-9", &self.pid]).status().unwrap().success());
+    }
+
+    fn terminate(&self) {
+        assert!(Command::new("kill").arg(&self.pid).status().unwrap().success());
+    }
+
+    /// Ends it in order, with SIGTERM, and tells its exit status.
+    fn stop(mut self) -> Option<i32> {
+        drop(self.shell.stdin.take());
+        self.shell.wait().unwrap().code()
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        drop(self.0.stdin.take());
-        let _ = self.0.wait();
+        drop(self.shell.stdin.take());
+        let _ = self.shell.wait();
     }
 }
 
@@ -113,6 +138,11 @@ impl Scenario {
     }
 }
 
+/// What `demo/scenario.json` lists: the transactions of the demo chain.
+pub fn demo_scenario() -> Scenario {
+    serde_json::from_str(include_str!("../../../../demo/scenario.json")).unwrap()
+}
+
 /// Real protocols deployed and used on the node.
 pub async fn play(anvil: &Anvil) -> Scenario {
     let url = anvil.url.clone();
@@ -137,14 +167,151 @@ pub async fn mainnet() -> &'static (Anvil, Scenario) {
         .await
 }
 
+/// A service, or one instance of several. It stops with the test, and can be killed before.
 pub struct Taxon {
     pub url: String,
     pub key: String,
-    pub data: TempDir,
+    pub setup: Setup,
     client: reqwest::Client,
-    _process: Running,
+    process: Running,
 }
 
+/// What an instance starts with: instances that are made from one setup share its folder and its database.
+#[derive(Clone)]
+pub struct Setup {
+    pub data: Arc<TempDir>,
+    pub env: BTreeMap<String, String>,
+    pub flags: Vec<String>,
+    /// A line for `sh` that ends in `exec "$@"`: what surrounds the process of the service.
+    pub around: Option<String>,
+}
+
+impl Setup {
+    /// The demo chain alone: no node is needed, and every transaction of `demo/scenario.json` is there.
+    pub fn demo() -> Self {
+        let setup = Self {
+            data: Arc::new(tempfile::tempdir().unwrap()),
+            env: BTreeMap::new(),
+            flags: Vec::new(),
+            around: None,
+        };
+        // A configured upstream keeps the public endpoints out; nobody asks it.
+        setup.with("TAXON_RPC_ETHEREUM", "http://127.0.0.1:9").flag("--demo")
+    }
+
+    /// Rate limits are off unless a test is about them.
+    fn command(&self) -> Command {
+        self.dressed(Command::new(env!("CARGO_BIN_EXE_taxon")))
+    }
+
+    fn dressed(&self, mut command: Command) -> Command {
+        command.env("TAXON_RATE_PER_MINUTE", "0").env("TAXON_LOG", "error").env("TAXON_DATA_DIR", self.data.path());
+        command.envs(&self.env).current_dir(self.data.path());
+        command
+    }
+
+    pub fn with(mut self, name: &str, value: &str) -> Self {
+        self.env.insert(name.to_owned(), value.to_owned());
+        self
+    }
+
+    pub fn flag(mut self, flag: &str) -> Self {
+        self.flags.push(flag.to_owned());
+        self
+    }
+
+    pub fn around(mut self, line: &str) -> Self {
+        self.around = Some(line.to_owned());
+        self
+    }
+
+    /// A command beside the service, on the same data: how it ended and what it said.
+    pub fn output(&self, arguments: &[&str]) -> std::process::Output {
+        self.command().args(arguments).output().unwrap()
+    }
+
+    /// A command that succeeds: its standard output.
+    pub fn run(&self, arguments: &[&str]) -> String {
+        let output = self.output(arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// A new key: `tier` as `--tier` takes it, and further flags.
+    pub fn key(&self, owner: &str, tier: &str, more: &[&str]) -> String {
+        let arguments = ["keys", "create", "--owner", owner, "--tier", tier];
+        let printed = self.run(&[&arguments, more].concat());
+        printed.lines().last().unwrap().to_owned()
+    }
+
+    pub async fn start(&self) -> Taxon {
+        let key = self.key("test@example.com", "dev", &[]);
+        self.start_on(free_port(), key).await
+    }
+
+    /// An instance for a key that is there already.
+    pub async fn start_on(&self, port: u16, key: String) -> Taxon {
+        let mut command = match &self.around {
+            None => self.command(),
+            Some(line) => {
+                let mut shell = self.dressed(Command::new("sh"));
+                shell.args(["-c", line, "sh", env!("CARGO_BIN_EXE_taxon")]);
+                shell
+            }
+        };
+        command.env("TAXON_LISTEN", format!("127.0.0.1:{port}")).arg("serve").args(&self.flags);
+        let process = Running::start(&command);
+        let url = format!("http://127.0.0.1:{port}");
+        wait_for(&url, async |url| reqwest::get(format!("{url}/healthz")).await.is_ok()).await;
+        Taxon { url, key, setup: self.clone(), client: reqwest::Client::new(), process }
+    }
+}
+
+/// A real PostgreSQL server of the test's own. It is removed with the test.
+pub struct Postgres {
+    folder: TempDir,
+    pub url: String,
+}
+
+impl Postgres {
+    pub fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let url = Self::tool(folder.path(), "start");
+        Self { folder, url }
+    }
+
+    fn tool(folder: &Path, what: &str) -> String {
+        let mut command = Command::new(root().join("tools/postgres"));
+        command.arg(what);
+        if what == "start" {
+            command.args(["--with", &std::process::id().to_string()]);
+        }
+        let output = command.arg(folder.join("postgres")).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    pub fn stop(&self) {
+        Self::tool(self.folder.path(), "stop");
+    }
+
+    /// As a power cut would.
+    pub fn kill(&self) {
+        Self::tool(self.folder.path(), "kill");
+    }
+
+    pub fn start_again(&self) {
+        Self::tool(self.folder.path(), "start");
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        Self::tool(self.folder.path(), "remove");
+    }
+}
+
+#[derive(Debug)]
 pub struct Answer {
     pub status: u16,
     pub headers: BTreeMap<String, String>,
@@ -180,29 +347,42 @@ impl Taxon {
             .map(|(slug, _, url)| (format!("TAXON_RPC_{}", slug.to_uppercase().replace('-', "_")), (*url).to_owned()));
         let file = data.path().join("chains.toml").display().to_string();
         let env = rpc.chain([("TAXON_CHAINS".to_owned(), file)]).collect();
-        Self::start_with(data, env, &[]).await
+        Setup { data: Arc::new(data), env, flags: Vec::new(), around: None }.start().await
     }
 
-    pub async fn start_with(data: TempDir, env: BTreeMap<String, String>, flags: &[&str]) -> Self {
-        let port = free_port();
-        let taxon = || {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_taxon"));
-            command.envs(&env).env("TAXON_DATA_DIR", data.path()).env("TAXON_LISTEN", format!("127.0.0.1:{port}"));
-            command.env("TAXON_LOG", "error").current_dir(data.path());
-            command
-        };
-        let made = taxon().args(["keys", "create", "--owner", "test@example.com", "--tier", "dev"]).output().unwrap();
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        let key = String::from_utf8(made.stdout).unwrap().lines().last().unwrap().to_owned();
-        let process = Running::start(taxon().arg("serve").args(flags));
-        let url = format!("http://127.0.0.1:{port}");
-        wait_for(&url, async |url| reqwest::get(format!("{url}/healthz")).await.is_ok()).await;
-        Self { url, key, data, client: reqwest::Client::new(), _process: process }
+    /// Kills it at once, as `kill -9` does.
+    pub fn kill(self) {
+        self.process.kill();
+    }
+
+    pub fn pid(&self) -> &str {
+        &self.process.pid
+    }
+
+    /// Tells it to stop in order.
+    pub fn terminate(&self) {
+        self.process.terminate();
+    }
+
+    /// Stops it in order, and tells its exit status.
+    pub async fn stop(self) -> Option<i32> {
+        tokio::task::spawn_blocking(move || self.process.stop()).await.unwrap()
     }
 
     pub async fn post(&self, path: &str, body: &Value) -> Answer {
-        let request = self.client.post(format!("{}{path}", self.url)).bearer_auth(&self.key).json(body);
+        self.post_as(&self.key, path, body).await
+    }
+
+    /// With another key than the instance's own.
+    pub async fn post_as(&self, key: &str, path: &str, body: &Value) -> Answer {
+        let request = self.client.post(format!("{}{path}", self.url)).bearer_auth(key).json(body);
         read(request.send().await.unwrap()).await
+    }
+
+    /// What `/quota-status` says to a key.
+    pub async fn quota(&self, key: &str) -> Value {
+        let request = self.raw(reqwest::Method::GET, "/quota-status").bearer_auth(key);
+        read(request.send().await.unwrap()).await.body
     }
 
     pub async fn get(&self, path: &str) -> Answer {

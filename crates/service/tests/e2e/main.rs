@@ -10,11 +10,16 @@
 )]
 
 mod cli;
+mod crash;
 mod demo;
 mod eval;
 mod finding;
 mod harness;
 mod hostile;
+mod instances;
+mod limits;
+mod meter;
+mod quota;
 mod reading;
 mod requests;
 mod upstream_use;

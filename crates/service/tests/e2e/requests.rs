@@ -108,7 +108,7 @@ async fn only_a_key_that_stands_opens_the_door() {
 
     let revoked = std::process::Command::new(env!("CARGO_BIN_EXE_taxon"))
         .args(["keys", "revoke", &taxon.key[4..12]])
-        .env("TAXON_DATA_DIR", taxon.data.path())
+        .env("TAXON_DATA_DIR", taxon.setup.data.path())
         .output()
         .unwrap();
     assert!(revoked.status.success());

@@ -1,0 +1,175 @@
+//! Classification that is paid for. Places are taken before the work, in input order; what turned out free or failed gives its
+//! place to the next item that waits; and no answer leaves before what it cost is on disk.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use engine::{Classification, TxHash};
+
+use super::{App, Item};
+use crate::auth::Caller;
+use crate::error::ApiError;
+use crate::store::{Grant, Outcome, Posted, Settled, Turn, Turned};
+
+/// One request of a caller.
+#[derive(Debug, Clone)]
+pub(crate) struct Call {
+    pub(crate) caller: Arc<Caller>,
+    pub(crate) request_id: String,
+}
+
+type Answer = Result<Classification, ApiError>;
+
+/// One answer per item, in input order; `quota_exceeded` for the whole call when every item would be refused.
+pub(super) async fn read(app: &App, call: &Call, items: Vec<Item>) -> Result<Vec<Answer>, ApiError> {
+    let mut answers: Vec<Option<Answer>> = items.iter().map(|item| unserved(app, item).map(Err)).collect();
+    let mut groups: Vec<Group> = Vec::new();
+    let mut known: BTreeMap<TxHash, usize> = BTreeMap::new();
+    for (at, item) in items.iter().enumerate().filter(|(at, _)| answers.get(*at).is_some_and(Option::is_none)) {
+        let group = *known.entry(item.hash).or_insert_with(|| {
+            groups.push(Group { hash: item.hash, items: Vec::new(), answers: Vec::new() });
+            groups.len() - 1
+        });
+        if let Some(group) = groups.get_mut(group) {
+            group.items.push((at, item.clone()));
+        }
+    }
+    let mut desk = Desk { app, call, call_id: format!("{:032x}", rand::random::<u128>()), period: None };
+    for (at, answer) in desk.serve(groups, items.len()).await? {
+        if let Some(slot) = answers.get_mut(at) {
+            *slot = Some(answer);
+        }
+    }
+    Ok(answers.into_iter().map(|answer| answer.unwrap_or(Err(ApiError::Internal))).collect())
+}
+
+/// An item that needs no place, because it cannot be looked for.
+fn unserved(app: &App, item: &Item) -> Option<ApiError> {
+    item.chain.as_deref().and_then(|name| app.reader.served(name).err())
+}
+
+/// The items of one call that name the same hash: they share one place.
+struct Group {
+    hash: TxHash,
+    items: Vec<(usize, Item)>,
+    /// Empty until it was read.
+    answers: Vec<Answer>,
+}
+
+impl Group {
+    /// Billable if any of its readings is: the hash counts once, whatever wallets it was read for.
+    fn settled(&self) -> Settled {
+        let read = || self.answers.iter().filter_map(|answer| answer.as_ref().ok());
+        let best = read().find(|row| is_billable(row)).or_else(|| read().next());
+        let outcome = match best {
+            Some(row) if is_billable(row) => Outcome::Billable,
+            Some(_) => Outcome::Free,
+            None => Outcome::Void,
+        };
+        Settled {
+            hash: self.hash.to_string(),
+            outcome,
+            category: best.map_or_else(String::new, |row| row.category.name().to_owned()),
+            chain: best.and_then(|row| row.chain.clone()).unwrap_or_default(),
+        }
+    }
+
+    fn into_answers(self) -> impl Iterator<Item = (usize, Answer)> {
+        self.items.into_iter().map(|(at, _)| at).zip(self.answers)
+    }
+
+    fn refused(self) -> impl Iterator<Item = (usize, Answer)> {
+        self.items.into_iter().map(|(at, _)| (at, Err(ApiError::QuotaExceeded)))
+    }
+}
+
+/// A row that is flagged for review was read as carefully as any other, and counts whatever its category.
+fn is_billable(row: &Classification) -> bool {
+    row.needs_review || !row.category.is_free()
+}
+
+/// One call's dealings with the ledger.
+struct Desk<'a> {
+    app: &'a App,
+    call: &'a Call,
+    call_id: String,
+    period: Option<String>,
+}
+
+impl Desk<'_> {
+    async fn serve(&mut self, groups: Vec<Group>, item_count: usize) -> Result<Vec<(usize, Answer)>, ApiError> {
+        let mut done = Vec::with_capacity(item_count);
+        if groups.is_empty() {
+            return Ok(done);
+        }
+        let first = self.turn(Vec::new(), &groups).await?;
+        let (mut granted, mut waiting) = split(groups, &first);
+        let refused: usize = waiting.iter().map(|group| group.items.len()).sum();
+        if refused == item_count {
+            return Err(ApiError::QuotaExceeded);
+        }
+        let mut is_first = true;
+        while !granted.is_empty() {
+            // Once a place came back, all who wait are read at once, so that passing it on costs no further look upstream.
+            let ahead = if is_first { &mut [] } else { waiting.as_mut_slice() };
+            self.read(granted.iter_mut().map(|(group, _)| group).chain(ahead)).await;
+            is_first = false;
+            let settled: Vec<Settled> =
+                granted.iter().filter(|(_, grant)| *grant == Grant::Held).map(|(group, _)| group.settled()).collect();
+            let turned = if settled.is_empty() { None } else { Some(self.turn(settled, &waiting).await?) };
+            let mut posted = turned.iter().flat_map(|turned| turned.posted.iter().copied());
+            for (group, grant) in granted {
+                match grant {
+                    Grant::Held if posted.next() == Some(Posted::Refused) => done.extend(group.refused()),
+                    Grant::Held | Grant::Repeat | Grant::Refused => done.extend(group.into_answers()),
+                }
+            }
+            (granted, waiting) = match turned {
+                Some(turned) => split(waiting, &turned),
+                None => (Vec::new(), waiting),
+            };
+        }
+        done.extend(waiting.into_iter().flat_map(Group::refused));
+        Ok(done)
+    }
+
+    async fn turn(&mut self, settled: Vec<Settled>, wanted: &[Group]) -> Result<Turned, ApiError> {
+        let turn = Turn {
+            payer: self.call.caller.payer.clone(),
+            period: self.period.clone(),
+            call_id: self.call_id.clone(),
+            key_id: self.call.caller.key_id.clone(),
+            request_id: self.call.request_id.clone(),
+            has_sink: self.app.has_sink,
+            settled,
+            wanted: wanted.iter().map(|group| group.hash.to_string()).collect(),
+        };
+        let turned = self.app.store.turn(turn).await?;
+        self.period = Some(turned.period.clone());
+        Ok(turned)
+    }
+
+    /// Reads the groups that were not read yet, all at once.
+    async fn read<'g>(&self, groups: impl Iterator<Item = &'g mut Group>) {
+        let mut unread: Vec<&mut Group> = groups.filter(|group| group.answers.is_empty()).collect();
+        let items = unread.iter().flat_map(|group| group.items.iter().map(|(_, item)| item.clone())).collect();
+        let mut answers = self.app.reader.read(items).await.into_iter();
+        for group in &mut unread {
+            let count = group.items.len();
+            group.answers = answers.by_ref().take(count).collect();
+        }
+    }
+}
+
+/// Those who may be read now, and those who wait.
+fn split(groups: Vec<Group>, turned: &Turned) -> (Vec<(Group, Grant)>, Vec<Group>) {
+    let mut granted = Vec::new();
+    let mut waiting = Vec::new();
+    for (group, grant) in groups.into_iter().zip(&turned.granted) {
+        match grant {
+            Grant::Held | Grant::Repeat => granted.push((group, *grant)),
+            Grant::Refused => waiting.push(group),
+        }
+    }
+    (granted, waiting)
+}

@@ -1,0 +1,24 @@
+//! taxon: the service and its command line. `main` is the program; `store` is open to benchmarks and to the contract tests.
+
+mod app;
+mod auth;
+mod cli;
+mod config;
+mod error;
+mod limits;
+mod meter;
+mod rest;
+pub mod store;
+
+use std::process::ExitCode;
+
+pub fn main() -> ExitCode {
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return cli::report(&error.into()),
+    };
+    match runtime.block_on(cli::run()) {
+        Ok(code) => code,
+        Err(error) => cli::report(&error),
+    }
+}

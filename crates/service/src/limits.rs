@@ -1,0 +1,209 @@
+//! How often one may call: a true sliding window, at most so many requests in any 60 seconds. With a shared database the window
+//! is there, for all instances; alone, it is in memory, on a clock that nobody can set.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::store::{Store, StoreError};
+
+const SPAN: Duration = Duration::from_secs(60);
+/// Addresses that are remembered at once. Past it, new ones are refused until a window has run out: keys are not affected.
+const ADDRESSES_MAX: usize = 200_000;
+/// Callers known to be over their limit, who are refused without asking the database again.
+const REFUSED_MAX: usize = 50_000;
+
+/// Who is counted, and for what.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Counted<'a> {
+    Classify {
+        key_id: &'a str,
+    },
+    StatusByKey {
+        key_id: &'a str,
+    },
+    StatusByAddress(&'a str),
+    /// Requests without a valid key.
+    Unauthorized(&'a str),
+}
+
+impl Counted<'_> {
+    fn name(self) -> String {
+        match self {
+            Self::Classify { key_id } => format!("key:{key_id}"),
+            Self::StatusByKey { key_id } => format!("status:key:{key_id}"),
+            Self::StatusByAddress(address) => format!("status:{address}"),
+            Self::Unauthorized(address) => format!("401:{address}"),
+        }
+    }
+
+    fn is_address(self) -> bool {
+        match self {
+            Self::Classify { .. } | Self::StatusByKey { .. } => false,
+            Self::StatusByAddress(_) | Self::Unauthorized(_) => true,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Limits {
+    /// 0: no limit.
+    per_minute: u32,
+    store: Store,
+    keys: Mutex<Windows>,
+    addresses: Mutex<Windows>,
+    refused: Mutex<HashMap<String, Instant>>,
+}
+
+impl Limits {
+    pub(crate) fn new(store: Store, per_minute: u32) -> Self {
+        Self {
+            per_minute,
+            store,
+            keys: Mutex::new(Windows::new(usize::MAX)),
+            addresses: Mutex::new(Windows::new(ADDRESSES_MAX)),
+            refused: Mutex::default(),
+        }
+    }
+
+    /// Counts one request; when it is one too many, how long to wait.
+    pub(crate) async fn hit(&self, who: Counted<'_>) -> Result<Option<Duration>, StoreError> {
+        if self.per_minute == 0 {
+            return Ok(None);
+        }
+        let name = who.name();
+        if let Some(wait) = self.known_wait(&name) {
+            return Ok(Some(wait));
+        }
+        match self.store.hit(&name, self.per_minute, SPAN).await {
+            Some(shared) => {
+                let wait = shared?;
+                if let Some(wait) = wait {
+                    self.remember(name, wait);
+                }
+                Ok(wait)
+            }
+            None => {
+                let windows = if who.is_address() { &self.addresses } else { &self.keys };
+                let mut windows = windows.lock().unwrap_or_else(PoisonError::into_inner);
+                Ok(windows.hit(name, self.per_minute, Instant::now()))
+            }
+        }
+    }
+
+    /// A window that was full stays so until its oldest hit leaves it, whatever else happens.
+    fn known_wait(&self, name: &str) -> Option<Duration> {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let until = *refused.get(name)?;
+        let wait = until.saturating_duration_since(Instant::now());
+        if wait.is_zero() {
+            refused.remove(name);
+            return None;
+        }
+        Some(wait)
+    }
+
+    fn remember(&self, name: String, wait: Duration) {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        if refused.len() >= REFUSED_MAX {
+            refused.clear();
+        }
+        refused.insert(name, Instant::now() + wait);
+    }
+
+    /// Forgets windows that have run out.
+    pub(crate) fn sweep(&self) {
+        for windows in [&self.keys, &self.addresses] {
+            windows.lock().unwrap_or_else(PoisonError::into_inner).sweep(Instant::now());
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Windows {
+    hits: HashMap<String, VecDeque<Instant>>,
+    callers_max: usize,
+    swept_at: Option<Instant>,
+}
+
+impl Windows {
+    fn new(callers_max: usize) -> Self {
+        Self { hits: HashMap::new(), callers_max, swept_at: None }
+    }
+
+    fn hit(&mut self, who: String, most: u32, now: Instant) -> Option<Duration> {
+        if self.hits.len() >= self.callers_max && !self.hits.contains_key(&who) {
+            if self.swept_at.is_some_and(|at| now.duration_since(at) < Duration::from_secs(1)) {
+                return Some(Duration::from_secs(1));
+            }
+            self.sweep(now);
+            if self.hits.len() >= self.callers_max {
+                return Some(Duration::from_secs(1));
+            }
+        }
+        let hits = self.hits.entry(who).or_default();
+        while hits.front().is_some_and(|hit| now.duration_since(*hit) >= SPAN) {
+            hits.pop_front();
+        }
+        let is_full = hits.len() >= usize::try_from(most).unwrap_or(usize::MAX);
+        if is_full {
+            return hits.front().map(|oldest| SPAN.saturating_sub(now.duration_since(*oldest)));
+        }
+        hits.push_back(now);
+        None
+    }
+
+    fn sweep(&mut self, now: Instant) {
+        self.hits.retain(|_, hits| hits.back().is_some_and(|hit| now.duration_since(*hit) < SPAN));
+        self.swept_at = Some(now);
+    }
+}
+
+/// How an address is counted: an IPv6 caller by its /64, since it owns all of it.
+pub(crate) fn counted_address(address: IpAddr) -> String {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            format!("{}/64", Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_slides() {
+        let start = Instant::now();
+        let at = |millis: u64| start + Duration::from_millis(millis);
+        let mut windows = Windows::new(10);
+        let mut hit = |millis: u64| windows.hit("a".to_owned(), 3, at(millis)).map(|wait| wait.as_millis());
+        assert_eq!([hit(0), hit(10_000), hit(59_000)], [None; 3]);
+        assert_eq!(hit(59_999), Some(1));
+        assert_eq!(hit(60_000), None, "the first has left the window; what was refused is not counted");
+        assert_eq!(hit(60_001), Some(9_999));
+    }
+
+    #[test]
+    fn strangers_are_bounded() {
+        let now = Instant::now();
+        let mut windows = Windows::new(2);
+        assert!(windows.hit("a".to_owned(), 1, now).is_none() && windows.hit("b".to_owned(), 1, now).is_none());
+        assert!(windows.hit("c".to_owned(), 1, now).is_some(), "there is no room for a third");
+        assert!(windows.hit("c".to_owned(), 1, now + SPAN).is_none(), "until the others have gone");
+    }
+
+    #[test]
+    fn addresses_are_counted_by_who_owns_them() {
+        let counted = |text: &str| counted_address(text.parse().unwrap());
+        assert_eq!(counted("192.0.2.7"), "192.0.2.7");
+        assert_eq!(counted("::ffff:192.0.2.7"), "192.0.2.7");
+        assert_eq!(counted("2001:db8:1:2:aaaa::1"), "2001:db8:1:2::/64");
+        assert_eq!(counted("2001:db8:1:2:bbbb::1"), counted("2001:db8:1:2::"));
+    }
+}

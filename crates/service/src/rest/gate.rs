@@ -1,0 +1,84 @@
+//! The door: who calls, with which key, and how often. The order is the contract's: key, then rate, then the body.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::extract::{ConnectInfo, FromRequestParts, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
+use axum::middleware::Next;
+use axum::response::Response;
+
+use super::request_id::RequestId;
+use super::{Rest, client};
+use crate::app::Call;
+use crate::auth::Caller;
+use crate::error::ApiError;
+use crate::limits::{Counted, counted_address};
+
+/// Lets in whoever has a key that stands and calls remain; the handler finds the caller in the request's extensions.
+pub(super) async fn keyed(State(rest): State<Rest>, mut request: Request, next: Next) -> Result<Response, ApiError> {
+    let key = match bearer(request.headers()) {
+        Bearer::Key(key) => rest.app.auth.caller(key).await?,
+        Bearer::Malformed | Bearer::Absent => None,
+    };
+    let Some(caller) = key else {
+        let address = rest.address(request.headers(), request.extensions().get());
+        return Err(rest.unauthorized(&address).await?);
+    };
+    rest.count(Counted::Classify { key_id: &caller.key_id }).await?;
+    request.extensions_mut().insert(caller);
+    Ok(next.run(request).await)
+}
+
+/// What `Authorization` holds.
+pub(super) enum Bearer<'a> {
+    Absent,
+    /// It may or may not be a key that stands.
+    Key(&'a str),
+    Malformed,
+}
+
+/// At most one `Authorization` header, of the scheme `Bearer`.
+pub(super) fn bearer(headers: &HeaderMap) -> Bearer<'_> {
+    let mut all = headers.get_all(header::AUTHORIZATION).iter();
+    let Some(one) = all.next() else { return Bearer::Absent };
+    let parts = one.to_str().ok().filter(|_| all.next().is_none()).and_then(|text| text.split_once(' '));
+    match parts {
+        Some((scheme, key)) if scheme.eq_ignore_ascii_case("bearer") => Bearer::Key(key.trim()),
+        _ => Bearer::Malformed,
+    }
+}
+
+impl Rest {
+    /// The caller's address, as it is counted.
+    pub(super) fn address(&self, headers: &HeaderMap, peer: Option<&ConnectInfo<SocketAddr>>) -> String {
+        let peer = peer.map_or(std::net::Ipv4Addr::UNSPECIFIED.into(), |ConnectInfo(peer)| peer.ip());
+        counted_address(client::address(peer, headers, &self.trusted_proxies))
+    }
+
+    pub(super) async fn count(&self, who: Counted<'_>) -> Result<(), ApiError> {
+        match self.app.limits.hit(who).await? {
+            None => Ok(()),
+            Some(wait) => {
+                Err(ApiError::RateLimited { seconds: wait.as_millis().div_ceil(1000).try_into().unwrap_or(60) })
+            }
+        }
+    }
+
+    /// What a caller without a valid key hears: that, or after too many tries, to wait.
+    pub(super) async fn unauthorized(&self, address: &str) -> Result<ApiError, ApiError> {
+        self.count(Counted::Unauthorized(address)).await.map(|()| ApiError::Unauthorized)
+    }
+}
+
+/// A request that passed the door.
+impl<S: Sync> FromRequestParts<S> for Call {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        let caller = parts.extensions.get::<Arc<Caller>>().cloned().ok_or(ApiError::Unauthorized)?;
+        let request_id = parts.extensions.get::<RequestId>().map(|id| id.0.clone()).unwrap_or_default();
+        Ok(Self { caller, request_id })
+    }
+}
