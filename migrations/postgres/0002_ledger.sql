@@ -53,6 +53,7 @@ CREATE TABLE outbox (
     delivered_at BIGINT
 );
 CREATE INDEX outbox_waiting ON outbox (payer, seq) WHERE delivered_at IS NULL;
+CREATE INDEX outbox_by_entry ON outbox (payer, period, hash) WHERE delivered_at IS NULL;
 
 -- Why a payer's events wait, and until when.
 CREATE TABLE delays (
@@ -81,7 +82,7 @@ $$;
 
 CREATE FUNCTION taxon_period(p_resets text, p_now bigint) RETURNS text LANGUAGE sql STABLE AS $$
     SELECT to_char(to_timestamp(p_now / 1000.0) AT TIME ZONE 'UTC',
-                   CASE p_resets WHEN 'daily' THEN 'YYYY-MM-DD' ELSE 'YYYY-MM' END) COLLATE "C"
+                   CASE p_resets WHEN 'daily' THEN 'YYYY-MM-DD' ELSE 'YYYY-MM' END)
 $$;
 
 -- A true sliding window on the database's clock: 0 when the caller is let in, else the microseconds until the oldest of its hits
@@ -92,6 +93,9 @@ DECLARE
     v_now  bigint;
     v_back bigint;
 BEGIN
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'rate windows need the isolation level read committed';
+    END IF;
     PERFORM set_config('synchronous_commit', 'off', true);
     LOOP
         SELECT hits INTO v_hits FROM windows WHERE who = p_who FOR UPDATE;
@@ -133,8 +137,11 @@ DECLARE
     v_voided  text[] := '{}';
     v_taken   text[] := '{}';
     v_count   integer := cardinality(p_settled);
-    i         integer;
 BEGIN
+    -- Each statement must see what the last holder of the lock has written.
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'the ledger needs the isolation level read committed';
+    END IF;
     o_settled := '{}';
     o_wanted := '{}';
     -- A reservation that a crash forgets is as good as one that expired; only what is settled must be on disk.
@@ -163,25 +170,25 @@ BEGIN
         FROM unnest(v_hashes) WITH ORDINALITY AS asked (hash, at);
 
     FOR i IN 1 .. v_count LOOP
-        IF p_outcomes[i] = 'void' THEN
+        IF v_entered[i] AND p_outcomes[i] <> 'void' THEN
+            o_settled := o_settled || 'repeat'::text;
+        ELSIF NOT (v_own[i] OR v_others[i]) AND v_room < 1 THEN
+            o_settled := o_settled || 'refused'::text;
+        ELSIF p_outcomes[i] = 'void' THEN
             IF v_own[i] AND NOT v_others[i] THEN v_room := v_room + 1; END IF;
             v_voided := v_voided || v_hashes[i];
             o_settled := o_settled || 'void'::text;
-        ELSIF v_entered[i] THEN
-            o_settled := o_settled || 'repeat'::text;
         ELSIF p_outcomes[i] = 'free' THEN
             IF v_own[i] OR v_others[i] THEN v_room := v_room + 1; END IF;
             v_entries := v_entries || i;
             v_cleared := v_cleared || v_hashes[i];
             o_settled := o_settled || 'free'::text;
-        ELSIF p_limit IS NULL OR v_own[i] OR v_others[i] OR v_room >= 1 THEN
+        ELSE
             IF NOT (v_own[i] OR v_others[i]) THEN v_room := v_room - 1; END IF;
             IF p_limit IS NOT NULL THEN v_billed := v_billed + 1; END IF;
             v_entries := v_entries || i;
             v_cleared := v_cleared || v_hashes[i];
             o_settled := o_settled || 'billed'::text;
-        ELSE
-            o_settled := o_settled || 'refused'::text;
         END IF;
     END LOOP;
     FOR i IN v_count + 1 .. cardinality(v_hashes) LOOP

@@ -3,7 +3,8 @@
 ALTER TABLE owners ADD COLUMN tier TEXT NOT NULL DEFAULT 'dev';
 ALTER TABLE owners ADD COLUMN pool INTEGER;
 UPDATE owners SET (tier, pool) = (
-    SELECT tier, pool FROM keys WHERE owner_id = owners.id AND tier <> 'partner' ORDER BY created_at DESC LIMIT 1
+    SELECT tier, pool FROM keys WHERE owner_id = owners.id AND tier <> 'partner'
+    ORDER BY revoked_at IS NOT NULL, created_at DESC, rowid DESC LIMIT 1
 ) WHERE EXISTS (SELECT 1 FROM keys WHERE owner_id = owners.id AND tier <> 'partner');
 ALTER TABLE keys ADD COLUMN metered INTEGER NOT NULL DEFAULT 0;
 UPDATE keys SET metered = 1 WHERE tier = 'partner';
@@ -58,6 +59,7 @@ CREATE TABLE outbox (
     delivered_at INTEGER
 ) STRICT;
 CREATE INDEX outbox_waiting ON outbox (payer, seq) WHERE delivered_at IS NULL;
+CREATE INDEX outbox_by_entry ON outbox (payer, period, hash) WHERE delivered_at IS NULL;
 
 -- Why a payer's events wait, and until when.
 CREATE TABLE delays (

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use clap::ValueEnum;
 use rand::Rng;
 use rand::distr::{Alphanumeric, SampleString};
 use sha2::{Digest, Sha256};
@@ -32,6 +33,22 @@ pub(crate) enum Tier {
 }
 
 impl Tier {
+    fn parse(name: &str) -> Option<Self> {
+        Self::value_variants().iter().copied().find(|tier| tier.name() == name)
+    }
+
+    /// Billable classifications a month. Enterprise is the least volume that is committed to, unless a contract says
+    /// otherwise; a partner is metered.
+    fn pool(self, pool_dev: i64) -> i64 {
+        match self {
+            Self::Dev => pool_dev,
+            Self::Pro => 25_000,
+            Self::Platform => 120_000,
+            Self::Enterprise => 250_000,
+            Self::Partner => i64::MAX,
+        }
+    }
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Dev => "dev",
@@ -40,16 +57,6 @@ impl Tier {
             Self::Enterprise => "enterprise",
             Self::Partner => "partner",
         }
-    }
-}
-
-/// Billable classifications a month. Enterprise is the least volume that is committed to, unless a contract says otherwise.
-fn pool_of(tier: &str, pool_dev: i64) -> i64 {
-    match tier {
-        "pro" => 25_000,
-        "platform" => 120_000,
-        "enterprise" => 250_000,
-        _ => pool_dev,
     }
 }
 
@@ -98,6 +105,7 @@ impl Auth {
             self.note_use(&caller.key_id);
             return Ok(Some(caller));
         }
+        let asked_at = Instant::now();
         let key = self.store.key(id).await?.filter(|key| key.revoked_at.is_none() && key.hash == hash);
         let Some(key) = key else { return Ok(None) };
         let caller = Arc::new(self.caller_of(key));
@@ -105,7 +113,7 @@ impl Auth {
         if remembered.len() >= REMEMBERED_KEYS_MAX {
             remembered.clear();
         }
-        remembered.insert(hash, (Instant::now(), Arc::clone(&caller)));
+        remembered.insert(hash, (asked_at, Arc::clone(&caller)));
         drop(remembered);
         self.note_use(&caller.key_id);
         Ok(Some(caller))
@@ -120,7 +128,11 @@ impl Auth {
     fn caller_of(&self, key: Key) -> Caller {
         let limit = match &key.billing {
             Billing::Metered => None,
-            Billing::Pool { tier, contracted } => Some(contracted.unwrap_or_else(|| pool_of(tier, self.pool_dev))),
+            Billing::Pool { tier, contracted } => {
+                // A tier that only a newer taxon knows is served as the smallest.
+                let tier = Tier::parse(tier).unwrap_or(Tier::Dev);
+                Some(contracted.unwrap_or_else(|| tier.pool(self.pool_dev)))
+            }
         };
         Caller { key_id: key.id, payer: Payer { id: key.owner_id, resets: Resets::Monthly, limit } }
     }
@@ -140,7 +152,16 @@ impl Auth {
         if used.is_empty() {
             return Ok(());
         }
-        self.store.touch_keys(&used.into_iter().collect::<Vec<_>>()).await
+        let written: Vec<(String, i64)> = used.into_iter().collect();
+        let done = self.store.touch_keys(&written).await;
+        if done.is_err() {
+            // Kept for the next time; what was used since then is newer.
+            let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+            for (id, at) in written {
+                used.entry(id).or_insert(at);
+            }
+        }
+        done
     }
 }
 

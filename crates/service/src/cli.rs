@@ -96,6 +96,14 @@ fn start_logging() {
         .init();
 }
 
+/// Called wrongly, as the argument parser has it.
+const USAGE: u8 = 2;
+
+fn misused(why: &str) -> ExitCode {
+    eprintln!("taxon: {why}");
+    ExitCode::from(USAGE)
+}
+
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     eprintln!("taxon: {error:#}");
     ExitCode::FAILURE

@@ -108,8 +108,10 @@ impl Config {
         let proxies = env_text("TAXON_TRUSTED_PROXIES")?.map_or(file.trusted_proxies, |text| list(&text));
         let token = env_text("TAXON_METER_TOKEN")?.or(file.meter_token);
         let sink = env_text("TAXON_METER_SINK")?.or(file.meter_sink).map(|url| Sink { url, token });
-        if sink.as_ref().is_some_and(|sink| reqwest::Url::parse(&sink.url).is_err()) {
-            bail!("TAXON_METER_SINK is not an address");
+        let is_web =
+            |sink: &Sink| reqwest::Url::parse(&sink.url).is_ok_and(|url| ["http", "https"].contains(&url.scheme()));
+        if sink.as_ref().is_some_and(|sink| !is_web(sink)) {
+            bail!("TAXON_METER_SINK is not an http or https address");
         }
         Ok(Self {
             listen,
@@ -167,7 +169,9 @@ fn database(url: Option<String>, data_dir: &Path) -> anyhow::Result<Database> {
         return Ok(Database::Postgres(url));
     }
     match url.strip_prefix("sqlite:").map(|path| path.trim_start_matches("//")) {
-        Some(path) if !path.is_empty() && !path.contains('?') => Ok(Database::Sqlite(PathBuf::from(path))),
+        Some(path) if !path.is_empty() && !path.contains('?') && path != ":memory:" => {
+            Ok(Database::Sqlite(PathBuf::from(path)))
+        }
         _ => bail!("TAXON_DATABASE_URL is neither postgres://… nor sqlite:PATH"),
     }
 }

@@ -8,9 +8,10 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use tokio::time::Instant;
 
 use crate::config::Sink;
-use crate::store::{Entry, Store, StoreError};
+use crate::store::{EVENTS_MAX, Entry, Store, StoreError};
 
 const SOURCE: &str = "taxon";
 const KIND: &str = "taxon.classification.billable.v1";
@@ -22,7 +23,9 @@ const PAYERS_MAX: usize = 8;
 const DELAY_SECONDS_MAX: u64 = 60;
 /// One instance delivers at a time; another takes over when it has been silent for this long.
 const LEASE: &str = "meter";
-const LEASE_SPAN: Duration = Duration::from_secs(15);
+const LEASE_SPAN: Duration = Duration::from_secs(30);
+/// No delivery begins later than this after the lease was taken: it must be over, answered or not, before the lease is.
+const DELIVERY_SPAN: Duration = Duration::from_secs(LEASE_SPAN.as_secs() - ANSWER_SECONDS_MAX - 2);
 
 /// As the billing rail receives it. The id follows from what was billed, so whoever hears it twice knows.
 pub(crate) fn event(entry: &Entry) -> Value {
@@ -67,15 +70,16 @@ pub(crate) async fn deliver(store: Store, sink: Sink) {
     let rail = Arc::new(Rail { store, sink, client, holder });
     let mut is_away = false;
     loop {
-        match rail.look().await {
-            Ok(()) => is_away = false,
-            Err(error) if !is_away => {
-                tracing::error!(%error, "the outbox is out of reach");
-                is_away = true;
-            }
-            Err(_) => {}
+        let looked = rail.look().await;
+        if let Err(error) = &looked
+            && !is_away
+        {
+            tracing::error!(%error, "the outbox is out of reach");
         }
-        tokio::time::sleep(PAUSE).await;
+        is_away = looked.is_err();
+        if !looked.is_ok_and(|has_more| has_more) {
+            tokio::time::sleep(PAUSE).await;
+        }
     }
 }
 
@@ -87,27 +91,31 @@ struct Rail {
 }
 
 impl Rail {
-    async fn look(&self) -> Result<(), StoreError> {
+    /// Whether some owner may have more than was delivered.
+    async fn look(&self) -> Result<bool, StoreError> {
         let due = self.store.due().await?;
+        let until = Instant::now() + DELIVERY_SPAN;
         if due.is_empty() || !self.store.lease(LEASE, &self.holder, LEASE_SPAN).await? {
-            return Ok(());
+            return Ok(false);
         }
+        let mut has_more = false;
         let mut served = stream::iter(due)
-            .map(|(payer, failures)| async move { self.serve(&payer, failures).await })
+            .map(|(payer, failures)| async move { self.serve(&payer, failures, until).await })
             .buffer_unordered(PAYERS_MAX);
         while let Some(done) = served.next().await {
-            done?;
+            has_more |= done?;
         }
-        Ok(())
+        Ok(has_more)
     }
 
-    /// One owner's oldest events, in order, until one is refused or the lease needs renewal.
-    async fn serve(&self, payer: &str, failures: i64) -> Result<(), StoreError> {
-        let started = tokio::time::Instant::now();
+    /// One owner's oldest events, in order, until one is refused or the lease runs out. Whether there may be more.
+    async fn serve(&self, payer: &str, failures: i64, until: Instant) -> Result<bool, StoreError> {
         let mut up_to = None;
         let mut refusal = None;
-        for event in self.store.events(payer).await? {
-            if started.elapsed() > LEASE_SPAN / 3 {
+        let events = self.store.events(payer).await?;
+        let is_full = i64::try_from(events.len()).is_ok_and(|count| count >= EVENTS_MAX);
+        for event in events {
+            if Instant::now() > until {
                 break;
             }
             match self.send(&event.entry).await {
@@ -123,8 +131,9 @@ impl Rail {
         }
         if let Some(reason) = refusal {
             self.put_off(payer, if up_to.is_some() { 0 } else { failures }, &reason).await?;
+            return Ok(false);
         }
-        Ok(())
+        Ok(is_full)
     }
 
     /// The reason never holds the sink's address, which may be secret.

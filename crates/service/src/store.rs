@@ -1,7 +1,7 @@
 //! What outlives a request: owners and keys, the ledger, rate windows that instances share, and events for the billing rail.
 //!
 //! Two engines keep one contract: SQLite, embedded, for one machine, and PostgreSQL for any number of instances. Nothing
-//! outside this folder writes SQL; `tests/store.rs` holds both engines to the same answers.
+//! outside this folder writes SQL; `tests/store` holds both engines to the same answers.
 
 mod postgres;
 mod sqlite;
@@ -16,12 +16,16 @@ use jiff::Timestamp;
 
 pub use turn::{Grant, Outcome, Payer, Posted, Resets, Settled, Turn, Turned};
 
-/// A call holds its places this long. It is longer than any call may take, and a crash frees them within a minute.
+/// A call holds its places this long: longer than reading takes, and short enough that a crash frees them within a minute.
 pub const HOLD: Duration = Duration::from_secs(45);
 /// Events that one look at the outbox brings.
 pub const EVENTS_MAX: i64 = 100;
 /// Rows that one page of an export brings.
 pub const PAGE_ROWS_MAX: i64 = 1_000;
+/// Rows that are deleted at once: callers wait for no more than that.
+const PURGE_ROWS_MAX: i64 = 1_000;
+/// A delay or a lease that ends later than this was written by a clock that was wrong.
+const DELAY_MILLIS_MAX: i64 = 120_000;
 
 /// Where the data stands. An address may hold a password, so it is never printed.
 #[derive(Clone)]
@@ -119,16 +123,51 @@ pub struct Key {
     pub revoked_at: Option<i64>,
 }
 
+/// A key and its owner, as they stand in the database.
+#[derive(sqlx::FromRow)]
+struct KeyRow {
+    id: String,
+    hash: Vec<u8>,
+    owner_id: String,
+    email: String,
+    name: String,
+    metered: bool,
+    tier: String,
+    pool: Option<i64>,
+    created_at: i64,
+    last_used_at: Option<i64>,
+    revoked_at: Option<i64>,
+}
+
+impl From<KeyRow> for Key {
+    fn from(row: KeyRow) -> Self {
+        let billing =
+            if row.metered { Billing::Metered } else { Billing::Pool { tier: row.tier, contracted: row.pool } };
+        Self {
+            id: row.id,
+            hash: row.hash,
+            owner_id: row.owner_id,
+            email: row.email,
+            name: row.name,
+            billing,
+            created_at: row.created_at,
+            last_used_at: row.last_used_at,
+            revoked_at: row.revoked_at,
+        }
+    }
+}
+
 /// What `/quota-status` tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::FromRow)]
 pub struct Standing {
     pub used: i64,
     /// The hash that was asked for was counted in this period.
+    #[sqlx(rename = "counted")]
     pub is_counted: bool,
 }
 
 /// One row of the ledger, as an auditor reads it.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, sqlx::FromRow)]
 pub struct Entry {
     pub owner: Option<String>,
     pub payer: String,
@@ -161,7 +200,7 @@ impl Entry {
 }
 
 /// A payer and period whose counter is not the sum of its rows.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct Imbalance {
     pub payer: String,
     pub period: String,
@@ -170,14 +209,15 @@ pub struct Imbalance {
 }
 
 /// A metered classification that waits for the billing rail.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, sqlx::FromRow)]
 pub struct Event {
     pub seq: i64,
+    #[sqlx(flatten)]
     pub entry: Entry,
 }
 
 /// What the outbox holds of one payer.
-#[derive(Debug, Clone, serde::Serialize)]
+#[derive(Debug, Clone, serde::Serialize, sqlx::FromRow)]
 pub struct Waiting {
     pub payer: String,
     pub owner: Option<String>,
@@ -189,10 +229,19 @@ pub struct Waiting {
     pub reason: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Purged {
-    pub entries: u64,
+    pub entries: usize,
     pub events: u64,
+}
+
+impl Purged {
+    /// Whether anything was deleted, so that another round may find more.
+    fn add(&mut self, entries: usize, events: u64) -> bool {
+        self.entries = self.entries.saturating_add(entries);
+        self.events = self.events.saturating_add(events);
+        entries > 0 || events > 0
+    }
 }
 
 /// Calls the engine in use: both have the same functions.

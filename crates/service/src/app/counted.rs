@@ -97,39 +97,41 @@ struct Desk<'a> {
 }
 
 impl Desk<'_> {
+    /// Two turns at the ledger, one before the work and one after; a third only where places came back to items that wait.
     async fn serve(&mut self, groups: Vec<Group>, item_count: usize) -> Result<Vec<(usize, Answer)>, ApiError> {
         let mut done = Vec::with_capacity(item_count);
         if groups.is_empty() {
             return Ok(done);
         }
         let first = self.turn(Vec::new(), &groups).await?;
-        let (mut granted, mut waiting) = split(groups, &first);
+        let (mut granted, waiting) = split(groups, &first);
         let refused: usize = waiting.iter().map(|group| group.items.len()).sum();
         if refused == item_count {
             return Err(ApiError::QuotaExceeded);
         }
-        let mut is_first = true;
-        while !granted.is_empty() {
-            // Once a place came back, all who wait are read at once, so that passing it on costs no further look upstream.
-            let ahead = if is_first { &mut [] } else { waiting.as_mut_slice() };
-            self.read(granted.iter_mut().map(|(group, _)| group).chain(ahead)).await;
-            is_first = false;
-            let settled: Vec<Settled> =
-                granted.iter().filter(|(_, grant)| *grant == Grant::Held).map(|(group, _)| group.settled()).collect();
-            let turned = if settled.is_empty() { None } else { Some(self.turn(settled, &waiting).await?) };
-            let mut posted = turned.iter().flat_map(|turned| turned.posted.iter().copied());
-            for (group, grant) in granted {
-                match grant {
-                    Grant::Held if posted.next() == Some(Posted::Refused) => done.extend(group.refused()),
-                    Grant::Held | Grant::Repeat | Grant::Refused => done.extend(group.into_answers()),
-                }
-            }
-            (granted, waiting) = match turned {
-                Some(turned) => split(waiting, &turned),
-                None => (Vec::new(), waiting),
-            };
+        self.read(granted.iter_mut().map(|(group, _)| group)).await;
+        let settled = held(&granted);
+        if settled.is_empty() {
+            done.extend(granted.into_iter().flat_map(|(group, _)| group.into_answers()));
+            done.extend(waiting.into_iter().flat_map(Group::refused));
+            return Ok(done);
         }
-        done.extend(waiting.into_iter().flat_map(Group::refused));
+        let second = self.turn(settled, &waiting).await?;
+        post(granted, &second, &mut done);
+        let (mut granted, mut waiting) = split(waiting, &second);
+        if granted.is_empty() {
+            done.extend(waiting.into_iter().flat_map(Group::refused));
+            return Ok(done);
+        }
+        // All who wait are read at once, and what they came to is settled in order, so that passing places on costs nothing.
+        self.read(granted.iter_mut().map(|(group, _)| group).chain(&mut waiting)).await;
+        granted.extend(waiting.into_iter().map(|group| (group, Grant::Held)));
+        let settled = held(&granted);
+        let third = if settled.is_empty() { None } else { Some(self.turn(settled, &[]).await?) };
+        match third {
+            Some(third) => post(granted, &third, &mut done),
+            None => done.extend(granted.into_iter().flat_map(|(group, _)| group.into_answers())),
+        }
         Ok(done)
     }
 
@@ -157,6 +159,22 @@ impl Desk<'_> {
         for group in &mut unread {
             let count = group.items.len();
             group.answers = answers.by_ref().take(count).collect();
+        }
+    }
+}
+
+/// What is settled of those who were given a place: repeats have been before.
+fn held(granted: &[(Group, Grant)]) -> Vec<Settled> {
+    granted.iter().filter(|(_, grant)| *grant == Grant::Held).map(|(group, _)| group.settled()).collect()
+}
+
+/// Hands out the answers, except those that found no place in the end.
+fn post(granted: Vec<(Group, Grant)>, turned: &Turned, done: &mut Vec<(usize, Answer)>) {
+    let mut posted = turned.posted.iter();
+    for (group, grant) in granted {
+        match grant {
+            Grant::Held if posted.next() == Some(&Posted::Refused) => done.extend(group.refused()),
+            Grant::Held | Grant::Repeat | Grant::Refused => done.extend(group.into_answers()),
         }
     }
 }

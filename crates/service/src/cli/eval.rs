@@ -12,15 +12,13 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use engine::{Policy, Question};
 
+use super::misused;
 use super::terminal::{print, safe};
 use crate::app::{self, BATCH_ITEMS_MAX, Demo, Item, Reader};
 use crate::config::Config;
 use against::Report;
 use judge::{Judged, judge};
 use labels::Label;
-
-/// Called wrongly, as the argument parser has it.
-const USAGE: u8 = 2;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -56,8 +54,8 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
         let only = slug(&reader, name);
         let served = reader.served_slugs();
         if !served.contains(&only) {
-            eprintln!("taxon: the chain `{}` is not served here; served are: {}", safe(name), served.join(", "));
-            return Ok(ExitCode::from(USAGE));
+            let served = served.join(", ");
+            return Ok(misused(&format!("the chain `{}` is not served here; served are: {served}", safe(name))));
         }
         labels.retain(|label| label.chain.as_ref().is_none_or(|chain| *chain == only));
         labels.iter_mut().for_each(|label| label.chain = Some(only.clone()));

@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
-use anyhow::bail;
 use jiff::Timestamp;
 
+use super::misused;
 use super::terminal::{print, table};
 use crate::app;
-use crate::auth::{self, Tier};
+use crate::auth::{self, KeyError, Tier};
 use crate::config::Config;
 use crate::store::{Billing, Key};
 
@@ -40,12 +40,15 @@ pub(super) async fn run(config: &Config, command: &Command) -> anyhow::Result<Ex
     if let Command::Create { tier, pool: Some(_), .. } = command
         && *tier != Tier::Enterprise
     {
-        bail!("--pool is for enterprise keys");
+        return Ok(misused("--pool is for enterprise keys"));
     }
     let store = app::store(config).await?;
     match command {
         Command::Create { owner, tier, name, pool } => {
-            let key = auth::create(&store, owner, *tier, name, *pool).await?;
+            let key = match auth::create(&store, owner, *tier, name, *pool).await {
+                Err(error @ (KeyError::Email(_) | KeyError::Name)) => return Ok(misused(&error.to_string())),
+                made => made?,
+            };
             print(&format!("Keep this key: it is not shown again.\n{key}\n"));
         }
         Command::List => {

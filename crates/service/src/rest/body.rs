@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::ApiError;
 
-const BODY_BYTES_MAX: usize = 1024 * 1024;
+pub(super) const BODY_BYTES_MAX: u64 = 1024 * 1024;
 
 pub(super) struct JsonBody<T>(pub(super) T);
 
@@ -22,7 +22,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
         if !essence.is_some_and(|essence| essence.eq_ignore_ascii_case("application/json")) {
             return Err(invalid("the content type must be application/json"));
         }
-        let bytes = to_bytes(request.into_body(), BODY_BYTES_MAX)
+        let bytes = to_bytes(request.into_body(), usize::try_from(BODY_BYTES_MAX).unwrap_or(usize::MAX))
             .await
             .map_err(|_| invalid("the body is over 1 MiB, or broke off"))?;
         // Serde reads a struct from an array too; the interface takes objects only.

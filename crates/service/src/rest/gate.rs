@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{ConnectInfo, FromRequestParts, Request, State};
 use axum::http::request::Parts;
@@ -60,9 +61,7 @@ impl Rest {
     pub(super) async fn count(&self, who: Counted<'_>) -> Result<(), ApiError> {
         match self.app.limits.hit(who).await? {
             None => Ok(()),
-            Some(wait) => {
-                Err(ApiError::RateLimited { seconds: wait.as_millis().div_ceil(1000).try_into().unwrap_or(60) })
-            }
+            Some(wait) => Err(ApiError::RateLimited { seconds: whole_seconds(wait) }),
         }
     }
 
@@ -70,6 +69,12 @@ impl Rest {
     pub(super) async fn unauthorized(&self, address: &str) -> Result<ApiError, ApiError> {
         self.count(Counted::Unauthorized(address)).await.map(|()| ApiError::Unauthorized)
     }
+}
+
+/// Rounded up: whoever comes back then is let in.
+fn whole_seconds(wait: Duration) -> u64 {
+    let part = u64::from(wait.subsec_nanos() > 0);
+    wait.as_secs().saturating_add(part).max(1)
 }
 
 /// A request that passed the door.

@@ -5,12 +5,13 @@ use std::future::Future;
 use std::str::FromStr;
 use std::time::Duration;
 
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions, PgRow};
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, PgPool, Row};
 
 use super::{
-    Billing, Clock, Cursor, EVENTS_MAX, Entry, Event, Filter, Grant, HOLD, Imbalance, Key, NewKey, PAGE_ROWS_MAX,
-    Payer, Posted, Purged, Standing, StoreError, Turn, Turned, Waiting, migration_failed, millis,
+    Billing, Clock, Cursor, DELAY_MILLIS_MAX, EVENTS_MAX, Entry, Event, Filter, Grant, HOLD, Imbalance, Key, KeyRow,
+    NewKey, PAGE_ROWS_MAX, PURGE_ROWS_MAX, Payer, Posted, Purged, Standing, StoreError, Turn, Turned, Waiting,
+    migration_failed, millis,
 };
 
 const CONNECTIONS_MAX: u32 = 16;
@@ -20,8 +21,9 @@ const ACQUIRE_SECONDS_MAX: u64 = 2;
 const IDLE_MILLIS_MAX: u64 = 1_000;
 /// A connection that broke is replaced and the work done again, this often.
 const TRIES_MAX: usize = 3;
-/// A statement that takes longer is given up by the server.
-const STATEMENT_TIMEOUT: &str = "10s";
+/// A statement that takes longer is given up by the server, and a moment later by us, should the server be gone without a word.
+const STATEMENT_TIMEOUT: &str = "5s";
+const ANSWER_SECONDS_MAX: u64 = 7;
 const VERSION_MIN: i64 = 150_000;
 /// A window that nobody used for this long is forgotten.
 const WINDOW_IDLE_MICROS: i64 = 600_000_000;
@@ -37,7 +39,9 @@ impl Postgres {
         // The parser's message may quote the address, and with it a password.
         let options = PgConnectOptions::from_str(url)
             .map_err(|_| StoreError::Unusable("TAXON_DATABASE_URL is not a PostgreSQL address".to_owned()))?
-            .application_name("taxon")
+            .application_name("taxon");
+        migrate(&options).await?;
+        let options = options
             .options([("default_transaction_isolation", "read committed"), ("statement_timeout", STATEMENT_TIMEOUT)]);
         let pool = PgPoolOptions::new()
             .max_connections(CONNECTIONS_MAX)
@@ -53,13 +57,6 @@ impl Postgres {
             })
             .connect_with(options)
             .await?;
-        let version =
-            sqlx::query("SELECT current_setting('server_version_num')::bigint AS version").fetch_one(&pool).await?;
-        if version.try_get::<i64, _>("version")? < VERSION_MIN {
-            return Err(StoreError::Unusable("PostgreSQL 15 or later is needed".to_owned()));
-        }
-        let migrator = sqlx::migrate!("../../migrations/postgres");
-        migrator.run(&pool).await.map_err(|error| migration_failed(error, &migrator))?;
         Ok(Self { pool, clock })
     }
 
@@ -69,7 +66,8 @@ impl Postgres {
     }
 
     pub(super) async fn answers(&self) -> bool {
-        sqlx::query("SELECT count(*) FROM leases").execute(&self.pool).await.is_ok()
+        let query = || async { sqlx::query("SELECT count(*) FROM leases").execute(&self.pool).await };
+        steadily(query).await.is_ok()
     }
 
     pub(super) async fn create_key(&self, key: &NewKey) -> Result<(), StoreError> {
@@ -84,7 +82,7 @@ impl Postgres {
         .execute(&mut *transaction)
         .await?;
         if let Billing::Pool { tier, contracted } = &key.billing {
-            sqlx::query("UPDATE owners SET tier = $1, pool = $2 WHERE email = $3")
+            sqlx::query("UPDATE owners SET pool = CASE WHEN tier = $1 THEN coalesce($2, pool) ELSE $2 END, tier = $1 WHERE email = $3")
                 .bind(tier)
                 .bind(contracted)
                 .bind(&key.email)
@@ -108,7 +106,7 @@ impl Postgres {
 
     pub(super) async fn key(&self, id: &str) -> Result<Option<Key>, StoreError> {
         let query = || async {
-            sqlx::query(
+            sqlx::query_as(
                 "SELECT keys.*, owners.email, owners.tier, owners.pool FROM keys JOIN owners ON owners.id = keys.owner_id
                  WHERE keys.id = $1",
             )
@@ -117,17 +115,17 @@ impl Postgres {
             .await
         };
         let row = steadily(query).await?;
-        Ok(row.map(|row| key(&row)).transpose()?)
+        Ok(row.map(|row: KeyRow| row.into()))
     }
 
     pub(super) async fn keys(&self) -> Result<Vec<Key>, StoreError> {
-        let rows = sqlx::query(
+        let rows = sqlx::query_as(
             "SELECT keys.*, owners.email, owners.tier, owners.pool FROM keys JOIN owners ON owners.id = keys.owner_id
              ORDER BY keys.created_at, keys.id",
         )
         .fetch_all(&self.pool)
         .await?;
-        Ok(rows.iter().map(key).collect::<Result<_, _>>()?)
+        Ok(rows.into_iter().map(|row: KeyRow| row.into()).collect())
     }
 
     pub(super) async fn revoke_key(&self, id: &str) -> Result<bool, StoreError> {
@@ -149,15 +147,20 @@ impl Postgres {
 
     pub(super) async fn touch_keys(&self, used: &[(String, i64)]) -> Result<(), StoreError> {
         let (ids, times): (Vec<&str>, Vec<i64>) = used.iter().map(|(id, at)| (id.as_str(), at / 1000)).unzip();
+        let mut transaction = self.pool.begin().await?;
+        sqlx::query("SET LOCAL synchronous_commit = off").execute(&mut *transaction).await?;
+        // Two instances that write at once must not wait for each other crosswise.
         sqlx::query(
-            "UPDATE keys SET last_used_at = greatest(coalesce(last_used_at, 0), used.at)
-             FROM unnest($1::text[], $2::bigint[]) AS used (id, at) WHERE keys.id = used.id",
+            "WITH used AS (SELECT * FROM unnest($1::text[], $2::bigint[]) AS used (id, at)),
+                  locked AS (SELECT keys.id FROM keys JOIN used USING (id) ORDER BY keys.id FOR UPDATE OF keys)
+             UPDATE keys SET last_used_at = greatest(coalesce(last_used_at, 0), used.at)
+             FROM used JOIN locked USING (id) WHERE keys.id = used.id",
         )
         .bind(ids)
         .bind(times)
-        .execute(&self.pool)
+        .execute(&mut *transaction)
         .await?;
-        Ok(())
+        Ok(transaction.commit().await?)
     }
 
     pub(super) async fn turn(&self, turn: Turn) -> Result<Turned, StoreError> {
@@ -194,7 +197,7 @@ impl Postgres {
 
     pub(super) async fn standing(&self, payer: &Payer, hash: Option<&str>) -> Result<Standing, StoreError> {
         let query = || async {
-            sqlx::query(
+            sqlx::query_as(
                 "WITH now AS (SELECT greatest(taxon_period($2, coalesce($4, taxon_now())),
                      (SELECT max(period COLLATE \"C\") FROM pools WHERE payer = $1)) AS period)
                  SELECT coalesce((SELECT used FROM pools WHERE payer = $1 AND period = now.period), 0) AS used,
@@ -210,7 +213,7 @@ impl Postgres {
             .await
         };
         let row = steadily(query).await?;
-        Ok(Standing { used: row.try_get("used")?, is_counted: row.try_get("counted")? })
+        Ok(row)
     }
 
     /// Takes one of `most` places in the window; when none is free, how long to wait.
@@ -230,7 +233,7 @@ impl Postgres {
 
     pub(super) async fn entries(&self, filter: &Filter, after: Option<&Cursor>) -> Result<Vec<Entry>, StoreError> {
         let (at, payer, period, hash) = after.cloned().unwrap_or_default();
-        let rows = sqlx::query(
+        let rows = sqlx::query_as(
             "SELECT entries.*, owners.email AS owner FROM entries LEFT JOIN owners ON owners.id = entries.payer
              WHERE at >= $1 AND (at, payer, period, hash) > ($2, $3, $4, $5) AND at >= $2
                AND ($6::text IS NULL OR owners.email = $6) AND (NOT $7 OR billed = 'metered')
@@ -246,11 +249,11 @@ impl Postgres {
         .bind(PAGE_ROWS_MAX)
         .fetch_all(&self.pool)
         .await?;
-        Ok(rows.iter().map(entry).collect::<Result<_, _>>()?)
+        Ok(rows)
     }
 
     pub(super) async fn imbalances(&self) -> Result<Vec<Imbalance>, StoreError> {
-        let rows = sqlx::query(
+        let rows = sqlx::query_as(
             "SELECT payer, period, sum(used)::bigint AS used, sum(rows)::bigint AS rows FROM (
                  SELECT payer, period, used, 0 AS rows FROM pools
                  UNION ALL SELECT payer, period, 0, count(*) FROM entries WHERE billed = 'pool' GROUP BY payer, period
@@ -258,50 +261,50 @@ impl Postgres {
         )
         .fetch_all(&self.pool)
         .await?;
-        let read = |row: &PgRow| -> Result<Imbalance, sqlx::Error> {
-            Ok(Imbalance {
-                payer: row.try_get("payer")?,
-                period: row.try_get("period")?,
-                used: row.try_get("used")?,
-                rows: row.try_get("rows")?,
-            })
-        };
-        Ok(rows.iter().map(read).collect::<Result<_, _>>()?)
+        Ok(rows)
     }
 
     pub(super) async fn purge(&self, before: i64) -> Result<Purged, StoreError> {
-        let mut transaction = self.pool.begin().await?;
-        sqlx::query("SET LOCAL statement_timeout = 0").execute(&mut *transaction).await?;
-        let open = sqlx::query("SELECT taxon_period('monthly', coalesce($1, taxon_now())) AS open")
+        let open: (String,) = sqlx::query_as("SELECT taxon_period('monthly', coalesce($1, taxon_now()))")
             .bind(self.now())
-            .fetch_one(&mut *transaction)
+            .fetch_one(&self.pool)
             .await?;
-        let open: String = open.try_get("open")?;
-        let events = sqlx::query("DELETE FROM outbox WHERE delivered_at < $1 AND period COLLATE \"C\" < $2")
+        let mut purged = Purged::default();
+        loop {
+            let events = sqlx::query(
+                "DELETE FROM outbox WHERE seq IN (
+                     SELECT seq FROM outbox WHERE delivered_at < $1 AND period COLLATE \"C\" < $2 ORDER BY seq LIMIT $3)",
+            )
             .bind(before)
-            .bind(&open)
-            .execute(&mut *transaction)
+            .bind(&open.0)
+            .bind(PURGE_ROWS_MAX)
+            .execute(&self.pool)
             .await?;
-        // A pool's counter goes with its rows, never before them.
-        let entries = sqlx::query(
-            "DELETE FROM entries WHERE at < $1 AND period COLLATE \"C\" < $2 AND NOT EXISTS (
-                 SELECT 1 FROM outbox WHERE outbox.payer = entries.payer AND outbox.period = entries.period
-                 AND outbox.hash = entries.hash AND delivered_at IS NULL)",
-        )
-        .bind(before)
-        .bind(&open)
-        .execute(&mut *transaction)
-        .await?;
-        sqlx::query(
-            "UPDATE pools SET used = (SELECT count(*) FROM entries
-                 WHERE entries.payer = pools.payer AND entries.period = pools.period AND billed = 'pool')
-             WHERE period COLLATE \"C\" < $1",
-        )
-        .bind(&open)
-        .execute(&mut *transaction)
-        .await?;
-        transaction.commit().await?;
-        Ok(Purged { entries: entries.rows_affected(), events: events.rows_affected() })
+            // What goes is taken off the counter, so that a call which settles in an old period at this moment still counts.
+            let gone: (i64,) = sqlx::query_as(
+                "WITH gone AS (
+                     DELETE FROM entries WHERE (payer, period, hash) IN (
+                         SELECT payer, period, hash FROM entries WHERE at < $1 AND period COLLATE \"C\" < $2 AND NOT EXISTS (
+                             SELECT 1 FROM outbox WHERE outbox.payer = entries.payer AND outbox.period = entries.period
+                             AND outbox.hash = entries.hash AND delivered_at IS NULL)
+                         ORDER BY at LIMIT $3)
+                     RETURNING payer, period, billed),
+                 counted AS (
+                     SELECT payer, period, count(*) AS rows FROM gone WHERE billed = 'pool' GROUP BY payer, period),
+                 less AS (
+                     UPDATE pools SET used = used - counted.rows FROM counted
+                     WHERE pools.payer = counted.payer AND pools.period = counted.period)
+                 SELECT count(*) FROM gone",
+            )
+            .bind(before)
+            .bind(&open.0)
+            .bind(PURGE_ROWS_MAX)
+            .fetch_one(&self.pool)
+            .await?;
+            if !purged.add(usize::try_from(gone.0).unwrap_or_default(), events.rows_affected()) {
+                return Ok(purged);
+            }
+        }
     }
 
     pub(super) async fn sweep(&self) -> Result<(), StoreError> {
@@ -321,12 +324,14 @@ impl Postgres {
         let done = sqlx::query(
             "INSERT INTO leases (name, holder, until) VALUES ($1, $2, coalesce($4, taxon_now()) + $3)
              ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
-             WHERE leases.holder = $2 OR leases.until <= coalesce($4, taxon_now())",
+             WHERE leases.holder = $2
+                OR leases.until NOT BETWEEN coalesce($4, taxon_now()) + 1 AND coalesce($4, taxon_now()) + $5",
         )
         .bind(name)
         .bind(holder)
         .bind(millis(span))
         .bind(self.now())
+        .bind(DELAY_MILLIS_MAX)
         .execute(&self.pool)
         .await?;
         Ok(done.rows_affected() == 1)
@@ -334,7 +339,7 @@ impl Postgres {
 
     /// Steps from payer to payer along the index, so that a long queue costs no more than a short one.
     pub(super) async fn due(&self) -> Result<Vec<(String, i64)>, StoreError> {
-        let rows = sqlx::query(
+        let rows = sqlx::query_as(
             "WITH RECURSIVE payers (payer) AS (
                  SELECT min(payer) FROM outbox WHERE delivered_at IS NULL
                  UNION ALL
@@ -342,17 +347,19 @@ impl Postgres {
                  FROM payers WHERE payer IS NOT NULL)
              SELECT payers.payer, coalesce(delays.failures, 0) AS failures
              FROM payers LEFT JOIN delays ON delays.payer = payers.payer
-             WHERE payers.payer IS NOT NULL AND coalesce(delays.until, 0) <= coalesce($1, taxon_now()) ORDER BY payers.payer",
+             WHERE payers.payer IS NOT NULL AND coalesce(delays.until, 0)
+                 NOT BETWEEN coalesce($1, taxon_now()) + 1 AND coalesce($1, taxon_now()) + $2
+             ORDER BY payers.payer",
         )
         .bind(self.now())
+        .bind(DELAY_MILLIS_MAX)
         .fetch_all(&self.pool)
         .await?;
-        let read = |row: &PgRow| Ok((row.try_get("payer")?, row.try_get("failures")?));
-        Ok(rows.iter().map(read).collect::<Result<_, sqlx::Error>>()?)
+        Ok(rows)
     }
 
     pub(super) async fn events(&self, payer: &str) -> Result<Vec<Event>, StoreError> {
-        let rows = sqlx::query(
+        let rows = sqlx::query_as(
             "SELECT outbox.seq, entries.*, owners.email AS owner
              FROM outbox JOIN entries USING (payer, period, hash) LEFT JOIN owners ON owners.id = outbox.payer
              WHERE outbox.payer = $1 AND delivered_at IS NULL ORDER BY seq LIMIT $2",
@@ -361,9 +368,7 @@ impl Postgres {
         .bind(EVENTS_MAX)
         .fetch_all(&self.pool)
         .await?;
-        let read =
-            |row: &PgRow| -> Result<Event, sqlx::Error> { Ok(Event { seq: row.try_get("seq")?, entry: entry(row)? }) };
-        Ok(rows.iter().map(read).collect::<Result<_, _>>()?)
+        Ok(rows)
     }
 
     pub(super) async fn delivered(&self, payer: &str, up_to: i64) -> Result<(), StoreError> {
@@ -397,7 +402,7 @@ impl Postgres {
     }
 
     pub(super) async fn waiting(&self) -> Result<Vec<Waiting>, StoreError> {
-        let rows = sqlx::query(
+        let rows = sqlx::query_as(
             "SELECT outbox.payer, owners.email AS owner, count(*) AS waiting, min(entries.at) AS oldest,
                     coalesce(max(delays.failures), 0) AS failures, max(delays.until) AS retry_at, max(delays.reason) AS reason
              FROM outbox JOIN entries USING (payer, period, hash) LEFT JOIN owners ON owners.id = outbox.payer
@@ -406,38 +411,45 @@ impl Postgres {
         )
         .fetch_all(&self.pool)
         .await?;
-        let read = |row: &PgRow| -> Result<Waiting, sqlx::Error> {
-            Ok(Waiting {
-                payer: row.try_get("payer")?,
-                owner: row.try_get("owner")?,
-                waiting: row.try_get("waiting")?,
-                oldest: row.try_get("oldest")?,
-                failures: row.try_get("failures")?,
-                retry_at: row.try_get("retry_at")?,
-                reason: row.try_get("reason")?,
-            })
-        };
-        Ok(rows.iter().map(read).collect::<Result<_, _>>()?)
+        Ok(rows)
     }
 }
 
-/// Does it again when the connection broke under it. Only for work that may be done twice.
+/// On a connection of its own, which may wait for the lock, and work, as long as it takes.
+async fn migrate(options: &PgConnectOptions) -> Result<(), StoreError> {
+    let patience = Duration::from_secs(ACQUIRE_SECONDS_MAX);
+    let pool = PgPoolOptions::new().max_connections(1).acquire_timeout(patience).connect_with(options.clone()).await?;
+    let version: (i64,) =
+        sqlx::query_as("SELECT current_setting('server_version_num')::bigint").fetch_one(&pool).await?;
+    if version.0 < VERSION_MIN {
+        return Err(StoreError::Unusable("PostgreSQL 15 or later is needed".to_owned()));
+    }
+    let migrator = sqlx::migrate!("../../migrations/postgres");
+    migrator.run(&pool).await.map_err(|error| migration_failed(error, &migrator))?;
+    pool.close().await;
+    Ok(())
+}
+
+/// Does it again when the connection broke under it: for work that may be done twice. A hit on a rate window may, since at worst
+/// one request counts as two. A server that says nothing at all is given up.
 async fn steadily<T, F: Future<Output = Result<T, sqlx::Error>>>(work: impl Fn() -> F) -> Result<T, sqlx::Error> {
-    for _ in 1..TRIES_MAX {
-        match work().await {
-            Err(error) if is_broken(&error) => {}
-            done => return done,
+    let mut tries = 1..TRIES_MAX;
+    loop {
+        match tokio::time::timeout(Duration::from_secs(ANSWER_SECONDS_MAX), work()).await {
+            Ok(Err(error)) if is_broken(&error) && tries.next().is_some() => {}
+            Ok(done) => return done,
+            Err(_) => return Err(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into())),
         }
     }
-    work().await
 }
 
-/// The server went away, or is going: classes 08 (connection) and 57P (operator intervention).
+/// The server went away or is going, or the work ran into another's: classes 08 (connection), 57P (operator intervention) and
+/// 40 (rollback).
 fn is_broken(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(_) | sqlx::Error::Protocol(_) => true,
         sqlx::Error::Database(error) => {
-            error.code().is_some_and(|code| code.starts_with("08") || code.starts_with("57P"))
+            error.code().is_some_and(|code| ["08", "40", "57P"].iter().any(|class| code.starts_with(class)))
         }
         _ => false,
     }
@@ -461,37 +473,4 @@ fn granted_as(word: &str) -> Result<Grant, StoreError> {
         "refused" => Ok(Grant::Refused),
         other => Err(StoreError::Unusable(format!("the ledger said `{other}`"))),
     }
-}
-
-fn key(row: &PgRow) -> Result<Key, sqlx::Error> {
-    let billing = match row.try_get("metered")? {
-        true => Billing::Metered,
-        false => Billing::Pool { tier: row.try_get("tier")?, contracted: row.try_get("pool")? },
-    };
-    Ok(Key {
-        id: row.try_get("id")?,
-        hash: row.try_get("hash")?,
-        owner_id: row.try_get("owner_id")?,
-        email: row.try_get("email")?,
-        name: row.try_get("name")?,
-        billing,
-        created_at: row.try_get("created_at")?,
-        last_used_at: row.try_get("last_used_at")?,
-        revoked_at: row.try_get("revoked_at")?,
-    })
-}
-
-fn entry(row: &PgRow) -> Result<Entry, sqlx::Error> {
-    Ok(Entry {
-        owner: row.try_get("owner")?,
-        payer: row.try_get("payer")?,
-        period: row.try_get("period")?,
-        hash: row.try_get("hash")?,
-        billed: row.try_get("billed")?,
-        category: row.try_get("category")?,
-        chain: row.try_get("chain")?,
-        key_id: row.try_get("key_id")?,
-        request_id: row.try_get("request_id")?,
-        at: row.try_get("at")?,
-    })
 }

@@ -7,17 +7,19 @@ mod writer;
 use std::path::Path;
 use std::time::Duration;
 
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteRow, SqliteSynchronous};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{Connection, Row, SqlitePool};
 
 use super::{
-    Billing, Clock, Cursor, EVENTS_MAX, Entry, Event, Filter, Imbalance, Key, NewKey, PAGE_ROWS_MAX, Payer, Purged,
-    Standing, StoreError, Turn, Turned, Waiting, migration_failed, millis,
+    Billing, Clock, Cursor, DELAY_MILLIS_MAX, EVENTS_MAX, Entry, Event, Filter, Imbalance, Key, KeyRow, NewKey,
+    PAGE_ROWS_MAX, PURGE_ROWS_MAX, Payer, Purged, Standing, StoreError, Turn, Turned, Waiting, migration_failed,
+    millis,
 };
 use writer::Writer;
 
 const CONNECTIONS_MAX: u32 = 8;
-const BUSY_SECONDS_MAX: u64 = 5;
+/// The ledger's writer is busy all the time under load; whoever writes beside it waits for a gap.
+const BUSY_SECONDS_MAX: u64 = 30;
 /// Takes the write lock at once, so that two writers wait for each other and never fail halfway.
 const BEGIN: &str = "BEGIN IMMEDIATE";
 
@@ -64,7 +66,7 @@ impl Sqlite {
             .execute(&mut *transaction)
             .await?;
         if let Billing::Pool { tier, contracted } = &key.billing {
-            sqlx::query("UPDATE owners SET tier = ?, pool = ? WHERE email = ?")
+            sqlx::query("UPDATE owners SET pool = CASE WHEN tier = ?1 THEN coalesce(?2, pool) ELSE ?2 END, tier = ?1 WHERE email = ?3")
                 .bind(tier)
                 .bind(contracted)
                 .bind(&key.email)
@@ -87,24 +89,24 @@ impl Sqlite {
     }
 
     pub(super) async fn key(&self, id: &str) -> Result<Option<Key>, StoreError> {
-        let row = sqlx::query(
+        let row = sqlx::query_as(
             "SELECT keys.*, owners.email, owners.tier, owners.pool FROM keys JOIN owners ON owners.id = keys.owner_id
              WHERE keys.id = ?",
         )
         .bind(id)
         .fetch_optional(&self.pool)
         .await?;
-        Ok(row.map(|row| key(&row)).transpose()?)
+        Ok(row.map(|row: KeyRow| row.into()))
     }
 
     pub(super) async fn keys(&self) -> Result<Vec<Key>, StoreError> {
-        let rows = sqlx::query(
+        let rows = sqlx::query_as(
             "SELECT keys.*, owners.email, owners.tier, owners.pool FROM keys JOIN owners ON owners.id = keys.owner_id
              ORDER BY keys.created_at, keys.id",
         )
         .fetch_all(&self.pool)
         .await?;
-        Ok(rows.iter().map(key).collect::<Result<_, _>>()?)
+        Ok(rows.into_iter().map(|row: KeyRow| row.into()).collect())
     }
 
     pub(super) async fn revoke_key(&self, id: &str) -> Result<bool, StoreError> {
@@ -138,7 +140,7 @@ impl Sqlite {
     }
 
     pub(super) async fn standing(&self, payer: &Payer, hash: Option<&str>) -> Result<Standing, StoreError> {
-        let row = sqlx::query(
+        let row = sqlx::query_as(
             "WITH now AS (SELECT max(?2, coalesce((SELECT max(period) FROM pools WHERE payer = ?1), '')) AS period)
              SELECT coalesce((SELECT used FROM pools WHERE payer = ?1 AND period = now.period), 0) AS used,
                     EXISTS (SELECT 1 FROM entries
@@ -150,12 +152,12 @@ impl Sqlite {
         .bind(hash)
         .fetch_one(&self.pool)
         .await?;
-        Ok(Standing { used: row.try_get("used")?, is_counted: row.try_get("counted")? })
+        Ok(row)
     }
 
     pub(super) async fn entries(&self, filter: &Filter, after: Option<&Cursor>) -> Result<Vec<Entry>, StoreError> {
         let (at, payer, period, hash) = after.cloned().unwrap_or_default();
-        let rows = sqlx::query(
+        let rows = sqlx::query_as(
             "SELECT entries.*, owners.email AS owner FROM entries LEFT JOIN owners ON owners.id = entries.payer
              WHERE at >= ?1 AND (at, payer, period, hash) > (?2, ?3, ?4, ?5) AND at >= ?2
                AND (?6 IS NULL OR owners.email = ?6) AND (NOT ?7 OR billed = 'metered')
@@ -171,11 +173,11 @@ impl Sqlite {
         .bind(PAGE_ROWS_MAX)
         .fetch_all(&self.pool)
         .await?;
-        Ok(rows.iter().map(entry).collect::<Result<_, _>>()?)
+        Ok(rows)
     }
 
     pub(super) async fn imbalances(&self) -> Result<Vec<Imbalance>, StoreError> {
-        let rows = sqlx::query(
+        let rows = sqlx::query_as(
             "SELECT payer, period, sum(used) AS used, sum(rows) AS rows FROM (
                  SELECT payer, period, used, 0 AS rows FROM pools
                  UNION ALL SELECT payer, period, 0, count(*) FROM entries WHERE billed = 'pool' GROUP BY payer, period
@@ -183,45 +185,48 @@ impl Sqlite {
         )
         .fetch_all(&self.pool)
         .await?;
-        let read = |row: &SqliteRow| -> Result<Imbalance, sqlx::Error> {
-            Ok(Imbalance {
-                payer: row.try_get("payer")?,
-                period: row.try_get("period")?,
-                used: row.try_get("used")?,
-                rows: row.try_get("rows")?,
-            })
-        };
-        Ok(rows.iter().map(read).collect::<Result<_, _>>()?)
+        Ok(rows)
     }
 
     pub(super) async fn purge(&self, before: i64) -> Result<Purged, StoreError> {
         let open = super::Resets::Monthly.period(self.clock.millis());
-        let mut transaction = self.pool.begin_with(BEGIN).await?;
-        let events = sqlx::query("DELETE FROM outbox WHERE delivered_at < ? AND period < ?")
+        let mut purged = Purged::default();
+        loop {
+            let mut transaction = self.pool.begin_with(BEGIN).await?;
+            let events = sqlx::query(
+                "DELETE FROM outbox WHERE seq IN
+                     (SELECT seq FROM outbox WHERE delivered_at < ? AND period < ? ORDER BY seq LIMIT ?)",
+            )
             .bind(before)
             .bind(&open)
+            .bind(PURGE_ROWS_MAX)
             .execute(&mut *transaction)
             .await?;
-        // A pool's counter goes with its rows, never before them.
-        let entries = sqlx::query(
-            "DELETE FROM entries WHERE at < ?1 AND period < ?2 AND NOT EXISTS (
-                 SELECT 1 FROM outbox WHERE outbox.payer = entries.payer AND outbox.period = entries.period
-                 AND outbox.hash = entries.hash AND delivered_at IS NULL)",
-        )
-        .bind(before)
-        .bind(&open)
-        .execute(&mut *transaction)
-        .await?;
-        sqlx::query(
-            "UPDATE pools SET used = (SELECT count(*) FROM entries
-                 WHERE entries.payer = pools.payer AND entries.period = pools.period AND billed = 'pool')
-             WHERE period < ?",
-        )
-        .bind(&open)
-        .execute(&mut *transaction)
-        .await?;
-        transaction.commit().await?;
-        Ok(Purged { entries: entries.rows_affected(), events: events.rows_affected() })
+            let gone: Vec<(String, String, bool)> = sqlx::query_as(
+                "DELETE FROM entries WHERE (payer, period, hash) IN (
+                     SELECT payer, period, hash FROM entries WHERE at < ?1 AND period < ?2 AND NOT EXISTS (
+                         SELECT 1 FROM outbox WHERE outbox.payer = entries.payer AND outbox.period = entries.period
+                         AND outbox.hash = entries.hash AND delivered_at IS NULL)
+                     ORDER BY at LIMIT ?3)
+                 RETURNING payer, period, billed = 'pool'",
+            )
+            .bind(before)
+            .bind(&open)
+            .bind(PURGE_ROWS_MAX)
+            .fetch_all(&mut *transaction)
+            .await?;
+            for (payer, period, _) in gone.iter().filter(|(.., is_counted)| *is_counted) {
+                sqlx::query("UPDATE pools SET used = used - 1 WHERE payer = ? AND period = ?")
+                    .bind(payer)
+                    .bind(period)
+                    .execute(&mut *transaction)
+                    .await?;
+            }
+            transaction.commit().await?;
+            if !purged.add(gone.len(), events.rows_affected()) {
+                return Ok(purged);
+            }
+        }
     }
 
     pub(super) async fn sweep(&self) -> Result<(), StoreError> {
@@ -242,12 +247,13 @@ impl Sqlite {
         let now = self.clock.millis();
         let done = sqlx::query(
             "INSERT INTO leases (name, holder, until) VALUES (?1, ?2, ?3) ON CONFLICT (name) DO UPDATE
-             SET holder = excluded.holder, until = excluded.until WHERE leases.holder = ?2 OR leases.until <= ?4",
+             SET holder = excluded.holder, until = excluded.until WHERE leases.holder = ?2 OR leases.until <= ?4 OR leases.until > ?5",
         )
         .bind(name)
         .bind(holder)
         .bind(now.saturating_add(millis(span)))
         .bind(now)
+        .bind(now.saturating_add(DELAY_MILLIS_MAX))
         .execute(&self.pool)
         .await?;
         Ok(done.rows_affected() == 1)
@@ -255,7 +261,7 @@ impl Sqlite {
 
     /// Steps from payer to payer along the index, so that a long queue costs no more than a short one.
     pub(super) async fn due(&self) -> Result<Vec<(String, i64)>, StoreError> {
-        let rows = sqlx::query(
+        let rows = sqlx::query_as(
             "WITH RECURSIVE payers (payer) AS (
                  SELECT min(payer) FROM outbox WHERE delivered_at IS NULL
                  UNION ALL
@@ -263,17 +269,17 @@ impl Sqlite {
                  FROM payers WHERE payer IS NOT NULL)
              SELECT payers.payer, coalesce(delays.failures, 0) AS failures
              FROM payers LEFT JOIN delays ON delays.payer = payers.payer
-             WHERE payers.payer IS NOT NULL AND coalesce(delays.until, 0) <= ? ORDER BY payers.payer",
+             WHERE payers.payer IS NOT NULL AND coalesce(delays.until, 0) NOT BETWEEN ?1 + 1 AND ?1 + ?2 ORDER BY payers.payer",
         )
         .bind(self.clock.millis())
+        .bind(DELAY_MILLIS_MAX)
         .fetch_all(&self.pool)
         .await?;
-        let read = |row: &SqliteRow| Ok((row.try_get("payer")?, row.try_get("failures")?));
-        Ok(rows.iter().map(read).collect::<Result<_, sqlx::Error>>()?)
+        Ok(rows)
     }
 
     pub(super) async fn events(&self, payer: &str) -> Result<Vec<Event>, StoreError> {
-        let rows = sqlx::query(
+        let rows = sqlx::query_as(
             "SELECT outbox.seq, entries.*, owners.email AS owner
              FROM outbox JOIN entries USING (payer, period, hash) LEFT JOIN owners ON owners.id = outbox.payer
              WHERE outbox.payer = ? AND delivered_at IS NULL ORDER BY seq LIMIT ?",
@@ -282,10 +288,7 @@ impl Sqlite {
         .bind(EVENTS_MAX)
         .fetch_all(&self.pool)
         .await?;
-        let read = |row: &SqliteRow| -> Result<Event, sqlx::Error> {
-            Ok(Event { seq: row.try_get("seq")?, entry: entry(row)? })
-        };
-        Ok(rows.iter().map(read).collect::<Result<_, _>>()?)
+        Ok(rows)
     }
 
     pub(super) async fn delivered(&self, payer: &str, up_to: i64) -> Result<(), StoreError> {
@@ -314,7 +317,7 @@ impl Sqlite {
     }
 
     pub(super) async fn waiting(&self) -> Result<Vec<Waiting>, StoreError> {
-        let rows = sqlx::query(
+        let rows = sqlx::query_as(
             "SELECT outbox.payer, owners.email AS owner, count(*) AS waiting, min(entries.at) AS oldest,
                     coalesce(max(delays.failures), 0) AS failures, max(delays.until) AS retry_at, max(delays.reason) AS reason
              FROM outbox JOIN entries USING (payer, period, hash) LEFT JOIN owners ON owners.id = outbox.payer
@@ -323,62 +326,19 @@ impl Sqlite {
         )
         .fetch_all(&self.pool)
         .await?;
-        let read = |row: &SqliteRow| -> Result<Waiting, sqlx::Error> {
-            Ok(Waiting {
-                payer: row.try_get("payer")?,
-                owner: row.try_get("owner")?,
-                waiting: row.try_get("waiting")?,
-                oldest: row.try_get("oldest")?,
-                failures: row.try_get("failures")?,
-                retry_at: row.try_get("retry_at")?,
-                reason: row.try_get("reason")?,
-            })
-        };
-        Ok(rows.iter().map(read).collect::<Result<_, _>>()?)
+        Ok(rows)
     }
 }
 
 /// SQLite has no lock around migrations, so a file beside the database is one. It is let go when the file is closed.
 async fn lock(path: &Path) -> Result<std::fs::File, StoreError> {
-    let path = path.with_extension("lock");
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
     let locked = tokio::task::spawn_blocking(move || {
-        let file = std::fs::File::create(path)?;
+        let file = std::fs::File::options().create(true).write(true).truncate(false).open(name)?;
         file.lock()?;
         Ok::<_, std::io::Error>(file)
     });
     let locked = locked.await.map_err(|fault| StoreError::Unusable(fault.to_string()))?;
     locked.map_err(|error| StoreError::Unusable(format!("the database's folder cannot be written: {error}")))
-}
-
-fn key(row: &SqliteRow) -> Result<Key, sqlx::Error> {
-    let billing = match row.try_get("metered")? {
-        true => Billing::Metered,
-        false => Billing::Pool { tier: row.try_get("tier")?, contracted: row.try_get("pool")? },
-    };
-    Ok(Key {
-        id: row.try_get("id")?,
-        hash: row.try_get("hash")?,
-        owner_id: row.try_get("owner_id")?,
-        email: row.try_get("email")?,
-        name: row.try_get("name")?,
-        billing,
-        created_at: row.try_get("created_at")?,
-        last_used_at: row.try_get("last_used_at")?,
-        revoked_at: row.try_get("revoked_at")?,
-    })
-}
-
-fn entry(row: &SqliteRow) -> Result<Entry, sqlx::Error> {
-    Ok(Entry {
-        owner: row.try_get("owner")?,
-        payer: row.try_get("payer")?,
-        period: row.try_get("period")?,
-        hash: row.try_get("hash")?,
-        billed: row.try_get("billed")?,
-        category: row.try_get("category")?,
-        chain: row.try_get("chain")?,
-        key_id: row.try_get("key_id")?,
-        request_id: row.try_get("request_id")?,
-        at: row.try_get("at")?,
-    })
 }

@@ -4,7 +4,8 @@
 //! - A hash is counted once per payer and period. Whoever asks again is served free: a repeat.
 //! - A place belongs to a hash. Two calls in flight for one hash share its place.
 //! - Places are never more than the limit: what is counted and what is held together.
-//! - What comes back as failed or free gives its place to the next in line, in the same turn.
+//! - What comes back as failed or free gives its place to the next in line, in the same turn. Who comes back without having had a
+//!   place takes one then, in order, or is refused.
 
 /// Who pays, and from what.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,7 +96,7 @@ pub enum Posted {
     /// It stood in the ledger already.
     Repeat,
     Void,
-    /// Its place had expired and went to somebody else: the answer must not be given away.
+    /// It had no place, or one that had expired, and none is left: the answer must not be given away.
     Refused,
 }
 
@@ -140,17 +141,21 @@ pub(super) fn decide(turn: &Turn, free: Option<i64>, seen: &[Seen]) -> (Vec<Post
     let mut posted = Vec::with_capacity(settled.len());
     for (row, seen) in turn.settled.iter().zip(settled) {
         posted.push(match row.outcome {
+            Outcome::Billable | Outcome::Free if seen.is_entered => Posted::Repeat,
+            // Whoever came without a place needs one to be tried, if only for this moment.
+            _ if !seen.has_place() && free < 1 => Posted::Refused,
             Outcome::Void => {
                 free = free.saturating_add(i64::from(seen.is_own && !seen.is_shared));
                 Posted::Void
             }
-            Outcome::Billable | Outcome::Free if seen.is_entered => Posted::Repeat,
             Outcome::Free => {
                 free = free.saturating_add(i64::from(seen.has_place()));
                 Posted::Free
             }
-            Outcome::Billable if seen.has_place() || take(&mut free) => Posted::Billed,
-            Outcome::Billable => Posted::Refused,
+            Outcome::Billable => {
+                free = free.saturating_sub(i64::from(!seen.has_place()));
+                Posted::Billed
+            }
         });
     }
     let granted = wanted.iter().map(|seen| match seen.is_entered {

@@ -303,6 +303,16 @@ impl Postgres {
     pub fn start_again(&self) {
         Self::tool(self.folder.path(), "start");
     }
+
+    /// Stops every process of the server without a word to anybody, as a machine that hangs would; `CONT` wakes them.
+    pub fn signal(&self, signal: &str) {
+        let file = self.folder.path().join("postgres/data/postmaster.pid");
+        let text = std::fs::read_to_string(file).unwrap();
+        let server = text.lines().next().unwrap();
+        let backends = Command::new("pkill").args([&format!("-{signal}"), "-P", server]).status().unwrap();
+        let whole = Command::new("kill").args([&format!("-{signal}"), server]).status().unwrap();
+        assert!(backends.success() && whole.success());
+    }
 }
 
 impl Drop for Postgres {

@@ -146,6 +146,22 @@ async fn a_database_that_crashes_costs_no_row_and_no_restart() {
     outage(Postgres::kill).await;
 }
 
+/// A server that hangs says nothing at all: callers are told all the same, and nobody waits for ever.
+#[tokio::test]
+async fn a_database_that_hangs_is_given_up() {
+    let postgres = Postgres::start();
+    let setup = shared(&postgres);
+    let taxon = setup.start_on(free_port(), String::new()).await;
+    let (_, key) = caller(&setup, "patient", 10);
+    assert_eq!(taxon.post_as(&key, "/v1/classify", &first()).await.status, 200);
+    postgres.signal("STOP");
+    let asked_at = Instant::now();
+    assert_eq!(taxon.get("/quota-status").await.status, 503);
+    assert!(asked_at.elapsed() < Duration::from_secs(20), "{:?}", asked_at.elapsed());
+    postgres.signal("CONT");
+    within(NOTICED, async || taxon.post_as(&key, "/v1/classify", &first()).await.status == 200).await;
+}
+
 #[tokio::test]
 async fn two_instances_may_make_the_database_at_the_same_moment() {
     let postgres = Postgres::start();

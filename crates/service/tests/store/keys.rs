@@ -1,6 +1,6 @@
 //! Owners and their keys.
 
-use taxon::store::{Billing, Clock, Key, NewKey, Store};
+use taxon::store::{Billing, Clock, Database, Key, NewKey, Store};
 
 use super::engines::{NOON, engines};
 
@@ -15,7 +15,7 @@ fn new(id: &str, email: &str, billing: Billing) -> NewKey {
     }
 }
 
-fn pool(tier: &str, contracted: Option<i64>) -> Billing {
+fn pool_of(tier: &str, contracted: Option<i64>) -> Billing {
     Billing::Pool { tier: tier.to_owned(), contracted }
 }
 
@@ -27,14 +27,14 @@ async fn key(store: &Store, id: &str) -> Key {
 async fn keys_of_one_owner_share_its_tier_and_pool() {
     for engine in engines().await {
         let store = &engine.store;
-        store.create_key(&new("aaaaaaaa", "a@example.com", pool("dev", None))).await.unwrap();
+        store.create_key(&new("aaaaaaaa", "a@example.com", pool_of("dev", None))).await.unwrap();
         store.create_key(&new("pppppppp", "a@example.com", Billing::Metered)).await.unwrap();
-        assert_eq!(key(store, "aaaaaaaa").await.billing, pool("dev", None), "a metered key leaves the pool alone");
-        store.create_key(&new("bbbbbbbb", "a@example.com", pool("enterprise", Some(3)))).await.unwrap();
-        store.create_key(&new("cccccccc", "c@example.com", pool("pro", None))).await.unwrap();
+        assert_eq!(key(store, "aaaaaaaa").await.billing, pool_of("dev", None), "a metered key leaves the pool alone");
+        store.create_key(&new("bbbbbbbb", "a@example.com", pool_of("enterprise", Some(3)))).await.unwrap();
+        store.create_key(&new("cccccccc", "c@example.com", pool_of("pro", None))).await.unwrap();
         for id in ["aaaaaaaa", "bbbbbbbb"] {
             let key = key(store, id).await;
-            assert_eq!((key.owner_id.as_str(), &key.billing), ("owner of aaaaaaaa", &pool("enterprise", Some(3))));
+            assert_eq!((key.owner_id.as_str(), &key.billing), ("owner of aaaaaaaa", &pool_of("enterprise", Some(3))));
         }
         assert_eq!(key(store, "pppppppp").await.billing, Billing::Metered);
         assert_eq!(key(store, "cccccccc").await.owner_id, "owner of cccccccc");
@@ -46,7 +46,7 @@ async fn keys_of_one_owner_share_its_tier_and_pool() {
 async fn keys_are_renamed_used_and_revoked_once() {
     for engine in engines().await {
         let store = &engine.store;
-        store.create_key(&new("aaaaaaaa", "a@example.com", pool("dev", None))).await.unwrap();
+        store.create_key(&new("aaaaaaaa", "a@example.com", pool_of("dev", None))).await.unwrap();
         let name = "<b>'); DROP TABLE keys; --</b> \u{202e}";
         assert!(store.rename_key("aaaaaaaa", name).await.unwrap());
         store.touch_keys(&[("aaaaaaaa".to_owned(), NOON), ("gone".to_owned(), NOON)]).await.unwrap();
@@ -90,4 +90,27 @@ async fn a_database_of_a_newer_taxon_is_refused() {
             engine.name
         );
     }
+}
+
+/// A database of the first version, with keys in it, keeps what its owners have.
+#[tokio::test]
+async fn the_first_version_is_brought_up_to_date_with_its_keys() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("taxon.db");
+    let only_first = folder.path().join("migrations");
+    std::fs::create_dir(&only_first).unwrap();
+    let first = include_str!("../../../../migrations/sqlite/0001_keys.sql");
+    std::fs::write(only_first.join("0001_keys.sql"), first).unwrap();
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&path).create_if_missing(true);
+    let pool = sqlx::SqlitePool::connect_with(options).await.unwrap();
+    sqlx::migrate::Migrator::new(only_first).await.unwrap().run(&pool).await.unwrap();
+    let rows = "INSERT INTO owners VALUES ('o1', 'a@example.com', 1), ('o2', 'b@example.com', 1);
+                INSERT INTO keys VALUES ('standing', 'o1', x'01', '', 'enterprise', 7, 1, NULL);
+                INSERT INTO keys VALUES ('revoked1', 'o1', x'02', '', 'dev', NULL, 2, 3);
+                INSERT INTO keys VALUES ('partner1', 'o2', x'03', '', 'partner', NULL, 1, NULL);";
+    sqlx::raw_sql(rows).execute(&pool).await.unwrap();
+    pool.close().await;
+    let store = Store::open(&Database::Sqlite(path), Clock::System).await.unwrap();
+    assert_eq!(key(&store, "standing").await.billing, pool_of("enterprise", Some(7)));
+    assert_eq!(key(&store, "partner1").await.billing, Billing::Metered);
 }

@@ -83,6 +83,17 @@ async fn a_place_given_back_goes_to_the_next_of_the_same_call() {
     check(Some(1), table).await;
 }
 
+/// Who was read before there was a place takes one in order, if only to give it on: what is free needs one to be tried.
+#[tokio::test]
+async fn the_rest_of_a_call_is_settled_in_order() {
+    let table = "
+        a wants h1 h2 h3 h4 h5 h6             → held refused refused refused refused refused
+        a settles h1=free wants h2            → free | held
+        a settles h2=free h3=void h4=billable h5=free h6=billable → free void billed refused refused
+        b wants h7                            → refused";
+    check(Some(1), table).await;
+}
+
 /// Two calls in flight for one hash share its place, and it is counted once, whoever comes first.
 #[tokio::test]
 async fn a_place_belongs_to_the_hash() {
@@ -137,7 +148,7 @@ async fn a_turn_may_be_done_twice() {
         b wants h2               → held
         b settles h2=void        → void
         b settles h2=void        → void";
-    check(Some(2), table).await;
+    check(Some(3), table).await;
 }
 
 #[tokio::test]

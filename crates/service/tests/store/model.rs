@@ -9,7 +9,7 @@ use taxon::store::{Billing, Filter, Grant, HOLD, NewKey, Outcome, Payer, Posted,
 use super::engines::{DAY, Engine, NOON, SECOND, engines, payer, reserve, settle};
 
 const LIMIT: i64 = 3;
-const CASES: u32 = 48;
+const CASES: u32 = 96;
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -30,8 +30,8 @@ enum Step {
 }
 
 /// What the ledger should be: entries, and holds with their end.
-#[derive(Default)]
 struct Model {
+    limit: Option<i64>,
     entries: BTreeMap<(String, String), bool>,
     holds: BTreeMap<(String, String, String), i64>,
 }
@@ -45,7 +45,7 @@ impl Model {
         let billed = self.entries.iter().filter(|((p, _), billed)| p == period && **billed).count();
         let held: BTreeSet<&String> =
             self.holds.keys().filter(|(p, ..)| p == period).map(|(_, hash, _)| hash).collect();
-        i64::try_from(billed + held.len()).unwrap() >= LIMIT
+        self.limit.is_some_and(|limit| i64::try_from(billed + held.len()).unwrap() >= limit)
     }
 
     fn period(&self, turn: &Turn, now: i64) -> String {
@@ -61,12 +61,12 @@ impl Model {
         for row in &turn.settled {
             let key = (period.clone(), row.hash.clone());
             posted.push(match row.outcome {
+                Outcome::Billable | Outcome::Free if self.entries.contains_key(&key) => Posted::Repeat,
+                _ if !self.has_place(&period, &row.hash) && self.is_full(&period) => Posted::Refused,
                 Outcome::Void => {
                     self.holds.remove(&(period.clone(), row.hash.clone(), turn.call_id.clone()));
                     Posted::Void
                 }
-                _ if self.entries.contains_key(&key) => Posted::Repeat,
-                Outcome::Billable if !self.has_place(&period, &row.hash) && self.is_full(&period) => Posted::Refused,
                 outcome => {
                     self.holds.retain(|(p, h, _), _| (p, h) != (&period, &row.hash));
                     self.entries.insert(key, outcome == Outcome::Billable);
@@ -78,7 +78,9 @@ impl Model {
             granted.push(if self.entries.contains_key(&(period.clone(), hash.clone())) {
                 Grant::Repeat
             } else if self.has_place(&period, hash) || !self.is_full(&period) {
-                self.holds.insert((period.clone(), hash.clone(), turn.call_id.clone()), now + hold);
+                if self.limit.is_some() {
+                    self.holds.insert((period.clone(), hash.clone(), turn.call_id.clone()), now + hold);
+                }
                 Grant::Held
             } else {
                 Grant::Refused
@@ -106,7 +108,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         6 => clock.prop_map(Step::Clock),
         1 => Just(Step::Revoke),
     ];
-    proptest::collection::vec(step, 1..40)
+    proptest::collection::vec(step, 20..60)
 }
 
 fn key(id: &str) -> NewKey {
@@ -123,7 +125,7 @@ struct Open {
 }
 
 async fn follow(engine: &Engine, payer: &Payer, steps: &[Step]) -> Result<(), TestCaseError> {
-    let mut model = Model::default();
+    let mut model = Model { limit: payer.limit, entries: BTreeMap::new(), holds: BTreeMap::new() };
     let mut open: BTreeMap<usize, Open> = BTreeMap::new();
     let mut now = NOON;
     engine.set_clock(now);
@@ -169,7 +171,7 @@ async fn follow(engine: &Engine, payer: &Payer, steps: &[Step]) -> Result<(), Te
         open.insert(call, Open { period: turned.period, hashes: held.map(|(hash, _)| hash.clone()).collect() });
         let billed = model.entries.iter().filter(|(_, billed)| **billed);
         let latest = model.period(&reserve(payer, "", &[]), now);
-        let used = billed.filter(|((period, _), _)| *period == latest).count();
+        let used = if payer.limit.is_none() { 0 } else { billed.filter(|((period, _), _)| *period == latest).count() };
         let standing = engine.store.standing(payer, None).await.unwrap();
         prop_assert_eq!(standing.used, i64::try_from(used).unwrap());
         prop_assert!(standing.used <= LIMIT);
@@ -178,7 +180,7 @@ async fn follow(engine: &Engine, payer: &Payer, steps: &[Step]) -> Result<(), Te
     let rows: BTreeMap<(String, String), bool> = rows
         .into_iter()
         .filter(|row| row.payer == payer.id)
-        .map(|row| ((row.period, row.hash), row.billed == "pool"))
+        .map(|row| ((row.period, row.hash), row.billed != "free"))
         .collect();
     prop_assert_eq!(rows, model.entries);
     Ok(())
@@ -190,9 +192,10 @@ fn both_engines_follow_the_model() {
     for engine in runtime.block_on(engines()) {
         let number = std::sync::atomic::AtomicUsize::new(0);
         let mut runner = TestRunner::new(Config { cases: CASES, failure_persistence: None, ..Config::default() });
-        let done = runner.run(&steps(), |steps| {
+        let limits = prop_oneof![4 => Just(Some(LIMIT)), 1 => Just(None)];
+        let done = runner.run(&(limits, steps()), |(limit, steps)| {
             let case = number.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            let payer = payer(&format!("owner{case}"), Some(LIMIT));
+            let payer = payer(&format!("owner{case}"), limit);
             runtime.block_on(follow(&engine, &payer, &steps))
         });
         done.unwrap_or_else(|failure| panic!("{failure}"));

@@ -70,7 +70,6 @@ fn write(mut connection: Connection, mut jobs: mpsc::Receiver<Job>) {
                 }
             }
             Err(error) => {
-                tracing::error!(%error, turns = group.len(), "the ledger could not be written");
                 for job in group.drain(..) {
                     let _ = job.reply.send(Err(format!("the ledger could not be written: {error}")));
                 }
