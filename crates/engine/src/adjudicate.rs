@@ -9,13 +9,12 @@ use alloy_primitives::U256;
 use crate::asset::{Movement, Seen};
 use crate::category::{Category, Legs, Treatment};
 use crate::confidence::{self, Weighing};
-use crate::evm::scene::{Doubt, Outcome, Scene};
 use crate::legs::{Direction, Leg};
 use crate::opinion::{LegSet, Opinion, Role, Source, Strength};
 use crate::policy::Circumstances;
 use crate::question::Question;
-use crate::rules::Rules;
-use crate::sources::{Opinions, protocol};
+use crate::scene::{Doubt, Outcome, Scene};
+use crate::sources::Opinions;
 
 /// What the transaction was, and what stays open.
 #[derive(Debug, Clone)]
@@ -87,7 +86,7 @@ pub fn adjudicate(scene: &Scene<'_>, heard: Opinions) -> Reading {
     if scene.outcome == Outcome::Failed {
         return failed(scene);
     }
-    let Opinions { said: opinions, is_cut } = heard;
+    let Opinions { said: opinions, is_cut, is_unsettled } = heard;
     let claims = standing_claims(scene, &opinions);
     let principal = principal(&claims).cloned();
     let residual = residual(scene, &claims);
@@ -95,6 +94,9 @@ pub fn adjudicate(scene: &Scene<'_>, heard: Opinions) -> Reading {
     let mut doubts = scene.doubts.clone();
     if is_stated(scene, &claims) {
         doubts.retain(|doubt| *doubt != Doubt::InternalValueUnknown);
+    }
+    if is_unsettled {
+        doubts.push(Doubt::Unsettled);
     }
     if is_cut {
         doubts.push(Doubt::TooManyClaims);
@@ -118,7 +120,7 @@ pub fn adjudicate(scene: &Scene<'_>, heard: Opinions) -> Reading {
     });
     let treatment_open = principal.category.row().treatment.taxable().is_none();
     // What an account pays to have its operation carried is gas, and gas is never what a transaction was.
-    let only_carried = scene.acts() && !scene.carried.is_empty() && principal.role == Role::Fee;
+    let only_carried = scene.acts && !scene.carried.is_empty() && principal.role == Role::Fee;
     Reading {
         category: if only_carried { Category::ContractCall } else { principal.category },
         confidence,
@@ -221,6 +223,7 @@ fn order(o: &Opinion) -> (Subject<'_>, Reverse<Strength>, &str) {
 fn is_claim(scene: &Scene<'_>, opinion: &Opinion) -> bool {
     let has = |direction| opinion.explains_direction(&scene.legs, direction);
     let has_legs = match opinion.category.row().legs {
+        _ if opinion.unseen && scene.legs.is_empty() => true,
         Legs::Both if opinion.escrowed => !opinion.explains.is_empty(),
         Legs::Both => has(Direction::Out) && has(Direction::In),
         Legs::Out => has(Direction::Out),
@@ -327,7 +330,7 @@ fn is_backed(scene: &Scene<'_>, claim: &Opinion) -> bool {
     claim.strength == Strength::Verified
         || is_plain
         || (goes_out && comes_in)
-        || (!goes_out && (scene.acts() || pays_income()))
+        || (!goes_out && (scene.acts || pays_income()))
 }
 
 fn is_explained<'a>(at: usize, leg: &Leg, claims: impl Iterator<Item = &'a Opinion>) -> bool {
@@ -359,21 +362,28 @@ pub fn circumstances(
     Circumstances {
         all_parties_own: legs().all(|leg| question.own_wallets.contains(&leg.other)),
         paid: legs().any(|leg| leg.direction == Direction::Out && !leg.asset.is_nft()),
-        claimed_by_wallet: scene.acts(),
+        claimed_by_wallet: scene.acts,
         incoming: legs().any(|leg| leg.direction == Direction::In),
         verified: claim.map_or(reading.strength, |claim| claim.strength) == Strength::Verified,
         out,
     }
 }
 
-/// Last, what only the caller and the packs can add: moves among one's own wallets, and a name for the protocol.
-pub fn settle(scene: &Scene<'_>, reading: Reading, question: &Question, rules: &Rules) -> Reading {
+/// Last, what only the caller and the packs can add: moves among one's own wallets, and a name for the protocol: that of what was
+/// called, and that of whatever else a pack vouches for.
+pub fn settle(
+    scene: &Scene<'_>,
+    reading: Reading,
+    question: &Question,
+    called: impl FnOnce() -> Option<Arc<str>>,
+    seen: impl FnOnce() -> Option<Arc<str>>,
+) -> Reading {
     let is_transfer = matches!(reading.category, Category::Transfer | Category::NftTransfer);
     let all_own = !scene.legs.is_empty() && scene.legs.iter().all(|leg| question.own_wallets.contains(&leg.other));
     let category = if is_transfer && all_own { Category::SelfTransfer } else { reading.category };
     // A swap through somebody's router is known by the router, whosever pools it went through.
-    let router = (category == Category::Swap).then(|| protocol::called(scene, rules)).flatten();
-    let protocol = router.or_else(|| reading.protocol.clone()).or_else(|| protocol::named(scene, rules));
+    let router = if category == Category::Swap { called() } else { None };
+    let protocol = router.or_else(|| reading.protocol.clone()).or_else(seen);
     Reading { category, protocol, ..reading }
 }
 

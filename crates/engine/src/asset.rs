@@ -44,7 +44,10 @@ impl Account {
 
     /// The address that mints and burns pass through.
     pub fn is_zero(&self) -> bool {
-        matches!(self, Self::Evm(address) if address.is_zero())
+        match self {
+            Self::Evm(address) => address.is_zero(),
+            Self::Solana(key) => *key == [0; 32],
+        }
     }
 }
 
@@ -114,6 +117,8 @@ pub enum Seen {
     Value,
     Log(usize),
     Trace(usize),
+    /// The outer instruction of a Solana transaction.
+    Instruction(usize),
     /// Known only as a difference of balances.
     Balance,
 }

@@ -4,13 +4,17 @@
 //! Words for accounts: `wallet` (whose reading it is), `other` (a person), `stranger` (a contract nobody knows), `zero`, a role of the
 //! pack (its first contract on the chain), `role.2` (its second), `pool(A,B)` or `pool(A,B,500)` (a pool of the pack's factory), an
 //! address. Words for assets: `native`, `wrapped`, a capital letter or any account (its ERC-20 token), `A#7` (an NFT). A move is
-//! `wallet > pool: 1000 A`, a log `pool: Supply(reserve=A, amount=1000)`; what is not named is zero.
+//! `wallet > pool: 1000 A`, a log `pool: Supply(reserve=A, amount=1000)`; what is not named is zero. On Solana programs log nothing
+//! that is read: `solana` tells how their instructions are written.
+
+mod solana;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, Bytes, I256, U64, U256, keccak256};
 
+use crate::adjudicate::Reading;
 use crate::asset::Account;
 use crate::chain::{Chain, Family};
 use crate::confidence;
@@ -21,7 +25,9 @@ use crate::evm::{EvmFacts, InternalValue, Token};
 use crate::question::Question;
 use crate::rules::compile::{self, CallShape, EventShape, Field, Fields};
 use crate::rules::file::{CaseRow, Derive, EVERY_CHAIN, PackFile};
+use crate::rules::solana::SOLANA;
 use crate::rules::{Fault, Pack, Rules};
+use crate::scene::Scene;
 use crate::sources::pools;
 use crate::{Category, Classification, adjudicate, evm, present, sources};
 
@@ -53,13 +59,27 @@ pub fn check(rules: &Rules) -> Vec<Fault> {
 }
 
 fn run(rules: &Rules, others: &Vocabulary, at: usize, pack: &Pack, case: &CaseRow) -> Result<(), String> {
+    if case.chain == SOLANA {
+        return solana::run(rules, at, pack, case);
+    }
     let facts = Stage { rules, others, at, file: &pack.file, chain: &case.chain }.facts(case)?;
-    let wallet = Some(Account::from(account_of("wallet")));
-    let question = Question { wallet, explain: true, ..Question::default() };
+    let question = asked(Account::from(account_of("wallet")));
     let scene = evm::scene::read(&facts, &question, rules).map_err(|error| error.to_string())?;
     let reading = adjudicate::adjudicate(&scene, sources::opine(&scene, rules));
-    let reading = adjudicate::settle(&scene, reading, &question, rules);
-    let of_pack = |rule: &str| rule.strip_prefix(pack.id.as_str()).is_some_and(|rest| rest.starts_with('/'));
+    let reading = adjudicate::settle(
+        &scene,
+        reading,
+        &question,
+        || sources::protocol::called(&scene, rules),
+        || sources::protocol::named(&scene, rules),
+    );
+    judge(rules, at, case, &scene, &reading)
+}
+
+/// Whether the case is read as it says.
+fn judge(rules: &Rules, at: usize, case: &CaseRow, scene: &Scene<'_>, reading: &Reading) -> Result<(), String> {
+    let id = rules.pack(at).map_or("", |pack| pack.id.as_str());
+    let of_pack = |rule: &str| rule.strip_prefix(id).is_some_and(|rest| rest.starts_with('/'));
     let name = rules.protocol(at);
     if case.silent {
         let speaks =
@@ -70,7 +90,7 @@ fn run(rules: &Rules, others: &Vocabulary, at: usize, pack: &Pack, case: &CaseRo
         };
     }
     let wanted = case.reads.as_deref().and_then(Category::parse);
-    let answer = present::present(&scene, &reading, &question, rules);
+    let answer = present::present(scene, reading, &asked(scene.wallet), rules);
     let Classification { category, confidence, review_note, protocol, needs_review, .. } = answer;
     if case.review {
         let is_settled = || format!("it is read as {} at confidence {confidence}, without review", category.name());
@@ -84,6 +104,10 @@ fn run(rules: &Rules, others: &Vocabulary, at: usize, pack: &Pack, case: &CaseRo
         Some(name) if protocol.as_deref() != Some(name.as_ref()) => Err(format!("it is named {protocol:?}")),
         _ => Ok(()),
     }
+}
+
+fn asked(wallet: Account) -> Question {
+    Question { wallet: Some(wallet), explain: true, ..Question::default() }
 }
 
 /// Events and calls of every pack: words that a pack itself does not have may be another's.
@@ -148,12 +172,12 @@ pub fn chain(slug: &str, wrapped: Address) -> Chain {
     Chain {
         slug: slug.to_owned(),
         name: slug.to_owned(),
-        family: Family::Evm,
+        family: if slug == SOLANA { Family::Solana } else { Family::Evm },
         chain_id: None,
         aliases: Vec::new(),
         native_symbol: "COIN".to_owned(),
         native_name: "Coin".to_owned(),
-        native_decimals: 18,
+        native_decimals: if slug == SOLANA { 9 } else { 18 },
         wrapped_native: vec![wrapped],
         multicall3: None,
         native_log: None,

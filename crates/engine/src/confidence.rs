@@ -82,6 +82,7 @@ mod tests {
             explains: LegSet::EMPTY,
             amounts: Vec::new(),
             escrowed: false,
+            unseen: false,
         }
     }
 

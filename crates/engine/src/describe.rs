@@ -2,7 +2,7 @@
 
 use crate::category::{Category, Treatment};
 use crate::classification::{AssetLeg, Assets};
-use crate::evm::scene::Doubt;
+use crate::scene::Doubt;
 
 /// Legs listed by name in one sentence; the rest are counted.
 const LISTED_MAX: usize = 4;
@@ -112,9 +112,13 @@ pub fn doubt(doubt: &Doubt) -> String {
         Doubt::BalanceDelta => "A native amount was inferred by the method balance_delta (balance after the block less balance before it), which also holds whatever else that block did to the account.".to_owned(),
         Doubt::SeveralChains(others) => format!("The transaction carries no chain id and also stands on: {}.", others.join(", ")),
         Doubt::SeveralActors(actors) => {
-            let named: Vec<String> = actors.iter().map(|actor| format!("{:#x}", actor.0)).collect();
+            let named: Vec<String> = actors.iter().map(ToString::to_string).collect();
             format!("Several accounts act in this transaction; ask for one with `wallet`: {}.", named.join(", "))
         }
+        Doubt::Confidential => "A confidential transfer took part: its amounts are hidden on chain.".to_owned(),
+        Doubt::Unsettled => "What this comes to is decided in another transaction, such as the end of an auction.".to_owned(),
+        Doubt::EffectsUnknown => "The node no longer knows what this transaction did.".to_owned(),
+        Doubt::AccountsUnknown => "The node did not load all accounts that this transaction names.".to_owned(),
         Doubt::TooManyLogs(count) => format!("The transaction has {count} logs, more than are read."),
         Doubt::TooManyLegs(count) => format!("{count} assets moved for the wallet, more than are explained one by one."),
         Doubt::TooManyClaims => "The transaction holds more calls or claims than are looked at.".to_owned(),

@@ -23,6 +23,8 @@ pub mod present;
 pub mod printed;
 pub mod question;
 pub mod rules;
+pub mod scene;
+pub mod solana;
 pub mod sources;
 pub mod steps;
 
@@ -31,12 +33,13 @@ pub use category::Category;
 pub use chain::{Chain, Family};
 pub use classification::Classification;
 pub use evm::EvmFacts;
-pub use evm::scene::WalletNotInTransaction;
 pub use hash::TxHash;
 pub use needs::{NEED_ROUNDS_MAX, Need, needs};
 pub use policy::Policy;
 pub use question::Question;
 pub use rules::Rules;
+pub use scene::WalletNotInTransaction;
+pub use solana::SolanaFacts;
 
 /// Same facts, same question and same rules give the same bytes.
 pub fn classify(
@@ -47,6 +50,26 @@ pub fn classify(
     let scene = evm::scene::read(facts, question, rules)?;
     let opinions = sources::opine(&scene, rules);
     let reading = adjudicate::adjudicate(&scene, opinions);
-    let reading = adjudicate::settle(&scene, reading, question, rules);
+    let reading = adjudicate::settle(
+        &scene,
+        reading,
+        question,
+        || sources::protocol::called(&scene, rules),
+        || sources::protocol::named(&scene, rules),
+    );
+    Ok(present::present(&scene, &reading, question, rules))
+}
+
+/// The same trip for the second family.
+pub fn classify_solana(
+    facts: &SolanaFacts,
+    question: &Question,
+    rules: &Rules,
+) -> Result<Classification, WalletNotInTransaction> {
+    let scene = solana::scene::read(facts, question, rules)?;
+    let opinions = solana::opine::opine(&scene, rules);
+    let reading = adjudicate::adjudicate(&scene, opinions);
+    let called = || solana::opine::called(&scene, rules);
+    let reading = adjudicate::settle(&scene, reading, question, called, || solana::opine::named(&scene, rules));
     Ok(present::present(&scene, &reading, question, rules))
 }

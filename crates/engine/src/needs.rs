@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use alloy_primitives::Address;
 
-use crate::evm::scene::{self, Outcome};
+use crate::evm::scene;
 use crate::evm::{EvmFacts, InternalValue};
 use crate::legs::{Leg, legs};
 use crate::question::Question;
 use crate::rules::Rules;
+use crate::scene::Outcome;
 
 /// How often the shell answers and asks again.
 pub const NEED_ROUNDS_MAX: usize = 3;
@@ -43,7 +44,7 @@ pub fn needs(facts: &EvmFacts, question: &Question, rules: &Rules) -> Vec<Need> 
     }
     let mut tokens = tokens_of(&scene.legs);
     if question.wallet.is_none() && scene.carried.len() > 1 {
-        let others = scene.carried.iter().filter_map(|actor| legs(&scene.movements, (*actor).into()));
+        let others = scene.carried.iter().filter_map(|actor| legs(&scene.movements, *actor));
         tokens.extend(others.flat_map(|legs| tokens_of(&legs)));
     }
     let unknown = tokens.into_iter().filter(|token| !facts.tokens.contains_key(token));

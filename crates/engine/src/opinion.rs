@@ -118,6 +118,8 @@ pub struct Opinion {
     pub amounts: Vec<(usize, U256)>,
     /// The other side moved in an earlier transaction, so one direction is all that there is.
     pub escrowed: bool,
+    /// What it is about has no balance that would show it, as with compressed NFTs.
+    pub unseen: bool,
 }
 
 impl Opinion {

@@ -5,15 +5,14 @@ use crate::asset::Seen;
 use crate::category::{Category, LedgerAction, Treatment};
 use crate::classification::{API_VERSION, Alternate, BlockTime, Classification, Evidence, GreyArea, Parent};
 use crate::describe;
-use crate::evm::scene::Scene;
 use crate::policy;
 use crate::printed::{Part, assets};
 use crate::question::Question;
 use crate::rules::Rules;
+use crate::scene::Scene;
 use crate::steps;
 
 pub fn present(scene: &Scene<'_>, reading: &Reading, question: &Question, rules: &Rules) -> Classification {
-    let facts = scene.facts;
     let assets = assets(scene, |_| Some(Part::Whole));
     let position = policy::position(reading.category, &question.policy, circumstances(scene, reading, question, None));
     let leaning = if reading.category == Category::Unclassified { Treatment::NeedsReview } else { position.treatment };
@@ -26,8 +25,8 @@ pub fn present(scene: &Scene<'_>, reading: &Reading, question: &Question, rules:
         api_version: API_VERSION,
         id: None,
         error: None,
-        hash: Some(format!("{:#x}", facts.transaction.hash)),
-        chain: Some(facts.chain.slug.clone()),
+        hash: Some(scene.hash.to_string()),
+        chain: Some(scene.chain.slug.clone()),
         category: reading.category,
         treatment: leaning,
         taxable: if reading.needs_review { None } else { position.treatment.taxable() },
@@ -39,8 +38,8 @@ pub fn present(scene: &Scene<'_>, reading: &Reading, question: &Question, rules:
         grey_area: position.grey.map(grey_area),
         assets,
         chain_corrected: None,
-        perspective: Some(scene.perspective.into()),
-        block: facts.block.map(|block| BlockTime {
+        perspective: Some(scene.wallet),
+        block: scene.block.map(|block| BlockTime {
             number: block.number,
             timestamp: jiff::Timestamp::from_second(block.timestamp).map(|at| at.to_string()).unwrap_or_default(),
             finalized: block.finalized,
@@ -107,7 +106,7 @@ fn evidence(scene: &Scene<'_>, reading: &Reading) -> Vec<Evidence> {
             rule: opinion.rule.to_string(),
             says: opinion.category,
             log_index: opinion.at.and_then(|seen| log_index(scene, seen)),
-            instruction_index: None,
+            instruction_index: opinion.at.and_then(instruction_index),
             agrees: *agrees,
         })
         .collect();
@@ -115,12 +114,16 @@ fn evidence(scene: &Scene<'_>, reading: &Reading) -> Vec<Evidence> {
     rows
 }
 
+fn instruction_index(seen: Seen) -> Option<u64> {
+    match seen {
+        Seen::Instruction(outer) => u64::try_from(outer).ok(),
+        Seen::Value | Seen::Log(_) | Seen::Trace(_) | Seen::Balance => None,
+    }
+}
+
 fn log_index(scene: &Scene<'_>, seen: Seen) -> Option<u64> {
     match seen {
-        Seen::Log(position) => {
-            let index = scene.facts.receipt.logs.get(position)?.log_index;
-            index.map(|index| index.to::<u64>()).or_else(|| u64::try_from(position).ok())
-        }
-        Seen::Value | Seen::Trace(_) | Seen::Balance => None,
+        Seen::Log(position) => scene.ground.log_index(position),
+        Seen::Value | Seen::Trace(_) | Seen::Instruction(_) | Seen::Balance => None,
     }
 }

@@ -3,11 +3,11 @@
 use alloy_primitives::U256;
 
 use crate::amount::Amount;
-use crate::asset::{Account, Asset};
+use crate::asset::{Account, Asset, NftKind};
 use crate::classification::{Action, AssetLeg, Assets};
 use crate::evm::Token;
-use crate::evm::scene::Scene;
 use crate::legs::{Direction, Leg};
+use crate::scene::Scene;
 
 /// How much of a leg is shown: a step may speak for a part of it.
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +38,7 @@ pub fn assets_of(scene: &Scene<'_>, legs: &[Leg], wanted: impl Fn(usize) -> Opti
 }
 
 fn gas_leg(scene: &Scene<'_>, gas: U256) -> AssetLeg {
-    let chain = &scene.facts.chain;
+    let chain = scene.chain;
     AssetLeg {
         amount: Amount { raw: gas, decimals: Some(chain.native_decimals) }.to_string(),
         action: Action::PaidGas,
@@ -47,7 +47,7 @@ fn gas_leg(scene: &Scene<'_>, gas: U256) -> AssetLeg {
 }
 
 fn native_leg(scene: &Scene<'_>) -> AssetLeg {
-    let chain = &scene.facts.chain;
+    let chain = scene.chain;
     AssetLeg {
         symbol: chain.native_symbol.clone(),
         amount: String::new(),
@@ -73,7 +73,8 @@ fn asset_leg(scene: &Scene<'_>, leg: &Leg, part: Part) -> AssetLeg {
     }
     if let Asset::Nft { id, kind, .. } = leg.asset {
         printed.token_type = Some(kind);
-        printed.token_id = Some(id.to_string());
+        // On Solana the mint itself is the item.
+        printed.token_id = (kind != NftKind::SplNft).then(|| id.to_string());
         printed.decimals = None;
     }
     let raw = match part {
@@ -97,16 +98,16 @@ fn asset_leg(scene: &Scene<'_>, leg: &Leg, part: Part) -> AssetLeg {
 }
 
 fn name_token(printed: &mut AssetLeg, scene: &Scene<'_>, contract: Account) {
-    let known = contract.evm().and_then(|contract| scene.facts.tokens.get(&contract));
+    let known = scene.ground.token(contract);
     let text = |text: &Option<String>| text.as_deref().map(Token::clip).map(str::to_owned);
     printed.token_address = Some(contract);
     printed.decimals = known.and_then(|token| token.decimals);
     printed.token_name = known.and_then(|token| text(&token.name));
     printed.symbol = known.and_then(|token| text(&token.symbol)).unwrap_or_else(|| SYMBOL_UNKNOWN.to_owned());
-    let collides = contract.evm().is_some_and(|contract| scene.known.symbol_collides(&printed.symbol, contract));
-    if collides {
+    if scene.ground.collides(&printed.symbol, contract) {
         let address = contract.to_string();
-        let (head, tail) = (address.get(..6).unwrap_or_default(), address.get(38..).unwrap_or_default());
+        let (head, tail) =
+            (address.get(..6).unwrap_or_default(), address.get(address.len().saturating_sub(4)..).unwrap_or_default());
         printed.symbol_collision = true;
         printed.display_symbol = Some(format!("{} ({head}…{tail})", printed.symbol));
     }

@@ -5,6 +5,7 @@ pub mod compile;
 pub mod file;
 mod filter;
 mod load;
+pub mod solana;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use compile::{ActorRule, CallRule, EventRule};
 use file::{Derive, PackFile, Way};
 use filter::Filter;
 use load::Loader;
+use solana::SolanaRules;
 
 use crate::category::Category;
 
@@ -111,6 +113,7 @@ pub struct Rules {
     own: BTreeSet<B256>,
     chains: BTreeMap<String, ChainRules>,
     every: ChainRules,
+    pub solana: SolanaRules,
     /// Engine version and digest of every rule, as `engine` on a result.
     pub engine: String,
 }
@@ -253,13 +256,14 @@ impl Rules {
         self.calls.keys().map(|selector| selector.0)
     }
 
-    /// Packs, contracts, events and calls.
-    pub fn counts(&self) -> (usize, usize, usize, usize) {
+    /// Packs, contracts, events, calls and instructions.
+    pub fn counts(&self) -> (usize, usize, usize, usize, usize) {
         let rows = |pack: &Pack| pack.file.contracts.values().flat_map(BTreeMap::values).map(Vec::len).sum::<usize>();
         let contracts = self.packs.iter().map(rows).sum();
         let events = self.events.values().map(Vec::len).sum();
         let calls = self.calls.values().map(Vec::len).sum();
-        (self.packs.len(), contracts, events, calls)
+        let instructions = self.packs.iter().map(|pack| pack.file.instruction.len()).sum();
+        (self.packs.len(), contracts, events, calls, instructions)
     }
 }
 

@@ -12,7 +12,7 @@ pub mod spam;
 pub mod standing;
 pub mod vaults;
 
-use crate::evm::scene::Scene;
+use crate::evm::scene::EvmScene;
 use crate::opinion::Opinion;
 use crate::rules::Rules;
 
@@ -24,9 +24,11 @@ pub const OPINIONS_MAX: usize = 512;
 pub struct Opinions {
     pub said: Vec<Opinion>,
     pub is_cut: bool,
+    /// A rule spoke of something whose outcome is another transaction's.
+    pub is_unsettled: bool,
 }
 
-pub fn opine(scene: &Scene<'_>, rules: &Rules) -> Opinions {
+pub fn opine(scene: &EvmScene<'_>, rules: &Rules) -> Opinions {
     let mut opinions = call::opinions(scene, rules);
     opinions.said.extend(protocol::opinions(scene, rules));
     opinions.said.extend(spam::opinion(scene, rules));

@@ -1,18 +1,16 @@
 //! A transaction of several steps, told step by step: one claim each, with its part and its share of the legs.
 
-use alloy_primitives::Address;
-
 use crate::adjudicate::{Reading, circumstances};
 use crate::asset::Account;
 use crate::category::{Category, LedgerAction, Treatment};
 use crate::classification::{Assets, Step};
 use crate::describe;
-use crate::evm::scene::{Doubt, Scene};
 use crate::legs::legs;
 use crate::opinion::{Opinion, Role};
 use crate::policy;
 use crate::printed::{Part, assets, assets_of};
 use crate::question::Question;
+use crate::scene::{Doubt, Scene};
 
 /// Always on a bridge, an order, a flash loan and a batch of NFTs, and wherever the reading holds more than one category.
 pub fn steps(scene: &Scene<'_>, reading: &Reading, question: &Question) -> Option<Vec<Step>> {
@@ -39,8 +37,8 @@ pub fn steps(scene: &Scene<'_>, reading: &Reading, question: &Question) -> Optio
 }
 
 /// One of several accounts that act in one transaction: what it moved, for a person to read.
-fn account(scene: &Scene<'_>, leg_index: usize, actor: Address) -> Step {
-    let legs = legs(&scene.movements, actor.into()).unwrap_or_default();
+fn account(scene: &Scene<'_>, leg_index: usize, actor: Account) -> Step {
+    let legs = legs(&scene.movements, actor).unwrap_or_default();
     let assets = assets_of(scene, &legs, |_| Some(Part::Whole));
     let moved = describe::description(Category::Unclassified, &assets, None, Treatment::NeedsReview, true);
     Step {
@@ -51,7 +49,7 @@ fn account(scene: &Scene<'_>, leg_index: usize, actor: Address) -> Step {
         treatment: Treatment::NeedsReview,
         ledger_action: LedgerAction::Review,
         protocol: None,
-        description: format!("Account {}: {moved}", Account::from(actor)),
+        description: format!("Account {actor}: {moved}"),
         assets,
     }
 }

@@ -1,7 +1,4 @@
-//! The scene: one transaction as one wallet saw it. Movements become legs, net per asset; what could not be known
-//! becomes a doubt.
-
-use std::collections::BTreeSet;
+//! From what an EVM node said to the scene.
 
 use alloy_primitives::{Address, U256};
 
@@ -10,90 +7,35 @@ use super::json::{Log, word_address};
 use super::movements::movements;
 use super::{BalanceChange, EvmFacts, InternalValue, LOGS_MAX};
 use crate::asset::{Account, Asset, Movement, Seen};
-use crate::category::Category;
-use crate::legs::{Direction, LEGS_MAX, Leg, legs};
+use crate::hash::TxHash;
+use crate::legs::{LEGS_MAX, legs};
 use crate::question::Question;
 use crate::rules::{ChainRules, Rules};
+use crate::scene::{Doubt, Ground, Outcome, Scene, WalletNotInTransaction};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    Succeeded,
-    Failed,
-}
-
-/// A reason why the scene may not be complete. Each ends in a review, with its sentence in the note.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Doubt {
-    InternalValueUnknown,
-    BalanceDelta,
-    SeveralChains(Vec<String>),
-    /// Several accounts act in one transaction.
-    SeveralActors(Vec<Address>),
-    TooManyLogs(usize),
-    TooManyLegs(usize),
-    /// Calls or claims past the bound were not looked at.
-    TooManyClaims,
-    /// Two claims of the same strength read the same legs differently.
-    Rival(Category, Category),
-    OutcomeUnknown,
-    /// Amounts that no ledger of 256 bits can hold: the contract's logs contradict themselves.
-    AmountOverflow,
-}
-
+/// The scene, with what only this family has.
 #[derive(Debug)]
-pub struct Scene<'a> {
+pub struct EvmScene<'a> {
+    pub scene: Scene<'a>,
     pub facts: &'a EvmFacts,
     pub perspective: Address,
     /// What the rules know of this chain.
     pub known: &'a ChainRules,
-    /// Those for whom the sender carried the transaction.
-    pub carried: BTreeSet<Address>,
-    pub outcome: Outcome,
-    pub movements: Vec<Movement>,
-    pub legs: Vec<Leg>,
-    /// What the perspective paid for gas; `None` when someone else paid.
-    pub gas: Option<U256>,
-    pub doubts: Vec<Doubt>,
 }
 
-impl Scene<'_> {
-    /// Whether the perspective is who acts: a call speaks only for its caller.
-    pub fn acts(&self) -> bool {
-        if self.carried.is_empty() {
-            self.facts.transaction.from == self.perspective
-        } else {
-            self.carried.contains(&self.perspective)
-        }
-    }
+impl<'a> std::ops::Deref for EvmScene<'a> {
+    type Target = Scene<'a>;
 
-    /// The wallet's own movements in one direction.
-    pub fn moved(&self, direction: Direction) -> impl Iterator<Item = &Movement> {
-        let wallet = Account::from(self.perspective);
-        self.movements.iter().filter(move |m| match direction {
-            Direction::Out => m.from == wallet && m.to != wallet,
-            Direction::In => m.to == wallet && m.from != wallet,
-        })
-    }
-
-    /// The coin, or a canonical token: what nobody can forge.
-    pub fn is_real(&self, asset: Asset) -> bool {
-        match asset {
-            Asset::Native => true,
-            Asset::Token(token) => token.evm().is_some_and(|token| self.known.is_canonical(token)),
-            Asset::Nft { .. } => false,
-        }
+    fn deref(&self) -> &Scene<'a> {
+        &self.scene
     }
 }
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the wallet is neither sender, recipient nor party to any movement or log of the transaction")]
-pub struct WalletNotInTransaction;
 
 pub fn read<'a>(
     facts: &'a EvmFacts,
     question: &Question,
     rules: &'a Rules,
-) -> Result<Scene<'a>, WalletNotInTransaction> {
+) -> Result<EvmScene<'a>, WalletNotInTransaction> {
     let outcome = outcome(facts);
     let mut movements = if outcome == Outcome::Failed { Vec::new() } else { movements(facts) };
     let known = rules.on(facts.chain.rules_slug());
@@ -120,7 +62,7 @@ pub fn read<'a>(
         doubts.push(Doubt::OutcomeUnknown);
     }
     if question.wallet.is_none() && carried.len() > 1 {
-        doubts.push(Doubt::SeveralActors(carried.iter().copied().collect()));
+        doubts.push(Doubt::SeveralActors(carried.iter().copied().map(Account::from).collect()));
     }
     if !facts.also_on.is_empty() {
         doubts.push(Doubt::SeveralChains(facts.also_on.clone()));
@@ -131,7 +73,23 @@ pub fn read<'a>(
     if legs.len() > LEGS_MAX {
         doubts.push(Doubt::TooManyLegs(legs.len()));
     }
-    Ok(Scene { facts, perspective, known, carried, outcome, movements, legs, gas, doubts })
+    // Whoever carries somebody else's action does not act.
+    let acts = if carried.is_empty() { facts.transaction.from == perspective } else { carried.contains(&perspective) };
+    let scene = Scene {
+        chain: &facts.chain,
+        hash: TxHash::Evm(facts.transaction.hash),
+        block: facts.block,
+        wallet: perspective.into(),
+        acts,
+        carried: carried.into_iter().map(Account::from).collect(),
+        outcome,
+        movements,
+        legs,
+        gas,
+        doubts,
+        ground: Ground::Evm { facts, known },
+    };
+    Ok(EvmScene { scene, facts, perspective, known })
 }
 
 /// Before Byzantium a receipt has no status: the trace tells, and without one the gas does, in doubt.

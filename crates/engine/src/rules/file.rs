@@ -44,6 +44,8 @@ pub struct PackFile {
     #[serde(default)]
     pub actor: Vec<ActorRow>,
     #[serde(default)]
+    pub instruction: Vec<InstructionRow>,
+    #[serde(default)]
     pub case: Vec<CaseRow>,
 }
 
@@ -69,6 +71,9 @@ pub struct CaseRow {
     /// `emitter: Event(parameter=value, …)`
     #[serde(default)]
     pub logs: Vec<String>,
+    /// On Solana: `role: instruction(position=account, …)`
+    #[serde(default)]
+    pub instructions: Vec<String>,
     /// The category it must be read as, under this pack's name.
     #[serde(default)]
     pub reads: Option<String>,
@@ -78,6 +83,56 @@ pub struct CaseRow {
     /// Whatever is read, a person must look.
     #[serde(default)]
     pub review: bool,
+}
+
+/// An instruction of a Solana program, and what it means for the wallet.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InstructionRow {
+    pub on: Spanned<String>,
+    /// Its name in an Anchor program, in snake case.
+    #[serde(default)]
+    pub anchor: Option<Spanned<String>>,
+    /// How its data begins, in hexadecimal, in any other program.
+    #[serde(default)]
+    pub data: Option<Spanned<String>>,
+    pub means: String,
+    /// Positions in its accounts, one of which must be the wallet; without any, the wallet signs or is named.
+    #[serde(default)]
+    pub who: Vec<usize>,
+    /// Positions of token accounts, one of which must be the wallet's: it stands at `who`, or it owns one of these.
+    #[serde(default)]
+    pub owner_of: Vec<usize>,
+    /// Positions that must hold one and the same account. Such a row speaks instead of the others of its instruction: who buys its own
+    /// listing takes it back.
+    #[serde(default)]
+    pub same: Vec<usize>,
+    /// It gives way to whatever else speaks in the transaction: a deposit before a purchase is part of it.
+    #[serde(default)]
+    pub weak: bool,
+    #[serde(default)]
+    pub role: Option<Role>,
+    /// The other side moved in an earlier transaction.
+    #[serde(default)]
+    pub escrowed: bool,
+    /// No balance shows what it moves: compressed NFTs, and those of Metaplex Core.
+    #[serde(default)]
+    pub unseen: bool,
+    /// What it comes to is decided in another transaction, such as an auction: a person links the two.
+    #[serde(default)]
+    pub unsettled: bool,
+    /// Signed numbers in the data that must be above zero, each as offset and length in bytes, little-endian.
+    #[serde(default)]
+    pub positive: Vec<[usize; 2]>,
+    /// The same, below zero.
+    #[serde(default)]
+    pub negative: Vec<[usize; 2]>,
+    /// The same, of nothing: a withdrawal of no liquidity only collects what was earned.
+    #[serde(default)]
+    pub zero: Vec<[usize; 2]>,
+    /// One line, where the name does not say it.
+    #[serde(default)]
+    pub about: Option<String>,
 }
 
 /// An envelope: the sender only carries someone else's action, and this event tells whose.

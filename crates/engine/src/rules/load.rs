@@ -12,7 +12,9 @@ use toml::Spanned;
 use super::compile::{self, ActorRule, CallRule, EventRule, Place};
 use super::file::{EVERY_CHAIN, PackFile};
 use super::filter::Filter;
+use super::solana::{self, SOLANA, SolanaRules};
 use super::{ChainRules, Factory, Fault, Holder, Lines, Pack, Rules, TransferRule, fold_symbol};
+use crate::asset::Account;
 
 /// Bytes of the digest that `engine` carries: enough to tell two sets of rules apart.
 const DIGEST_BYTES: usize = 6;
@@ -28,6 +30,7 @@ pub(super) struct Loader {
     transfers: BTreeMap<(usize, String), Vec<TransferRule>>,
     actors: BTreeMap<B256, Vec<ActorRule>>,
     chains: BTreeMap<String, ChainRules>,
+    solana: SolanaRules,
     faults: Vec<Fault>,
 }
 
@@ -74,12 +77,13 @@ impl Loader {
             }
         }
         self.contested();
+        self.contested_programs();
         if !self.faults.is_empty() {
             return Err(self.faults);
         }
         let digest: String = digest.finalize().iter().take(DIGEST_BYTES).map(|byte| format!("{byte:02x}")).collect();
         let engine = format!("{}+{digest}", env!("CARGO_PKG_VERSION"));
-        let Self { packs, events, calls, transfers, actors, mut chains, .. } = self;
+        let Self { packs, events, calls, transfers, actors, mut chains, solana, .. } = self;
         let mut every = chains.remove(EVERY_CHAIN).unwrap_or_default();
         for chain in chains.values_mut() {
             chain.include(&every);
@@ -90,7 +94,7 @@ impl Loader {
         let own_events = events.values().flatten().filter(|rule| rule.own).map(|rule| rule.topic0);
         let own_actors = actors.values().flatten().filter(|rule| rule.own).map(|rule| rule.topic0);
         let own = own_events.chain(own_actors).collect();
-        Ok(Rules { packs, events, calls, transfers, actors, heard, own, chains, every, engine })
+        Ok(Rules { packs, events, calls, transfers, actors, heard, own, chains, every, solana, engine })
     }
 
     fn pack(&mut self, source: Source<'_>, file: PackFile) {
@@ -115,6 +119,15 @@ impl Loader {
             match compile::actor(pack, row) {
                 Ok(rule) => self.actors.entry(rule.topic0).or_default().push(rule),
                 Err(what) => at(&row.signature, what),
+            }
+        }
+        for row in &file.instruction {
+            match solana::instruction(pack, stem, row) {
+                Ok(rule) => {
+                    let role: Arc<str> = row.on.get_ref().as_str().into();
+                    self.solana.instructions.entry((pack, role)).or_default().push(rule);
+                }
+                Err(what) => at(&row.on, what),
             }
         }
         for row in &file.transfer {
@@ -156,6 +169,18 @@ impl Loader {
             let shared: Arc<str> = role.as_str().into();
             for (slug, addresses) in chains {
                 for text in addresses {
+                    if slug == SOLANA {
+                        match solana::key(text.get_ref()) {
+                            Ok(key) => {
+                                let holder = Holder { pack, role: Arc::clone(&shared), is_quiet };
+                                self.solana.accounts.entry(key).or_default().push(holder);
+                            }
+                            Err(what) => {
+                                self.faults.push(source.fault(Some(text.span()), format!("contracts.{role}: {what}")));
+                            }
+                        }
+                        continue;
+                    }
                     match compile::address(text.get_ref()) {
                         Ok(address) => {
                             let chain = self.chains.entry(slug.clone()).or_default();
@@ -201,6 +226,16 @@ impl Loader {
     fn tokens(&mut self, source: &Source<'_>, slug: &str, file: TokenFile) {
         for (symbol, addresses) in file.tokens {
             for text in addresses {
+                if slug == SOLANA {
+                    match solana::key(text.get_ref()) {
+                        Ok(key) => {
+                            self.solana.canonical_symbols.insert(fold_symbol(&symbol));
+                            self.solana.canonical.insert(key);
+                        }
+                        Err(what) => self.faults.push(source.fault(Some(text.span()), format!("{symbol}: {what}"))),
+                    }
+                    continue;
+                }
                 match compile::address(text.get_ref()) {
                     Ok(address) => {
                         let chain = self.chains.entry(slug.to_owned()).or_default();
@@ -246,6 +281,25 @@ impl Loader {
     }
 }
 
+impl Loader {
+    /// The same of programs: one pack says what the instructions of a program mean.
+    fn contested_programs(&mut self) {
+        let mut found = Vec::new();
+        for (program, holders) in &self.solana.accounts {
+            let speaks =
+                |holder: &&Holder| self.solana.instructions.contains_key(&(holder.pack, Arc::clone(&holder.role)));
+            let packs: BTreeSet<usize> = holders.iter().filter(speaks).map(|holder| holder.pack).collect();
+            let packs: Vec<&Pack> = packs.iter().filter_map(|pack| self.packs.get(*pack)).collect();
+            if let [first, .., last] = packs.as_slice() {
+                let program = Account::Solana(*program).to_string();
+                let what = format!("{} claims the instructions of {program} too", first.id);
+                found.push(Fault { file: format!("{}.toml", last.id), line: last.line_of(&program), what });
+            }
+        }
+        self.faults.extend(found);
+    }
+}
+
 /// Rules stand on roles that exist, and every role is there for something: a rule, or the word it lends.
 fn roles(source: &Source<'_>, file: &PackFile) -> Vec<Fault> {
     let mut faults = Vec::new();
@@ -254,8 +308,9 @@ fn roles(source: &Source<'_>, file: &PackFile) -> Vec<Fault> {
     let actors = file.actor.iter().map(|row| (&row.on, &row.signature));
     let transfers = file.transfer.iter().map(|row| (row.with.get_ref(), &row.with));
     let held = file.event.iter().flat_map(|row| row.holds.values().map(|role| (role, &row.signature)));
+    let instructions = file.instruction.iter().map(|row| (row.on.get_ref(), &row.on));
     let mut used = BTreeSet::new();
-    for (role, at) in held.chain(events).chain(calls).chain(actors).chain(transfers) {
+    for (role, at) in instructions.chain(held).chain(events).chain(calls).chain(actors).chain(transfers) {
         let is_class = role == "anywhere" || role.starts_with('@');
         if !is_class && !file.contracts.contains_key(role) {
             let what = format!("a rule stands on role `{role}`, which has no contracts");
@@ -306,6 +361,10 @@ mod tests {
             )
         };
         let pool = |address: &str| format!("{head}[contracts.pool]\nethereum = [\"{address}\"]\n");
+        let program = |address: &str| {
+            let rule = "[[instruction]]\non = \"amm\"\ndata = \"09\"\nmeans = \"swap\"\n";
+            format!("{head}[contracts.amm]\nsolana = [\"{address}\"]\n{rule}")
+        };
         let supply = "[[event]]\non = \"pool\"\nmeans = \"collateral_supply\"\nwho = [\"user\"]\nsignature = \"Supply(\
                       address indexed reserve, address user, address indexed onBehalfOf, uint256 amount, \
                       uint16 indexed referralCode)\"\n";
@@ -323,6 +382,9 @@ mod tests {
             (&pool("0x87870Bca3F3fD6335C3F4ce8392D69350B4fA4E2").replace("/b\"", "/a\""), "two independent sources"),
             (&pool("0x87870Bca3F3fD6335C3F4ce8392D69350B4fA4E2"), "no rule uses role `pool`"),
             (&format!("{}{supply}", pool("0x87870Bca3F3fD6335C3F4ce8392D69350B4fA4E2")), "aave-v3 claims event"),
+            (&program("675kPX9MHTjS2zt1qfr1NYHuzeLXfQM9H24wFSUt1Mp8"), "raydium claims the instructions"),
+            (&program("675kPX9MHTjS2zt1qfr1NYHuzeLXfQM9"), "is no Solana address"),
+            (&program("0OIl"), "is no Solana address"),
         ];
         for (pack, expected) in cases {
             let said = fault_of(pack);

@@ -6,11 +6,10 @@ use std::sync::Arc;
 
 use alloy_primitives::Address;
 
-use super::explain::is_native;
 use super::standing::{Standing, proved};
 use crate::asset::{Account, Asset, Seen};
 use crate::category::Category;
-use crate::evm::scene::Scene;
+use crate::evm::scene::EvmScene;
 use crate::legs::{Direction, Leg};
 use crate::opinion::{LegSet, Opinion, Role, Source, Strength};
 use crate::rules::Rules;
@@ -24,7 +23,7 @@ pub struct PoolLog<'a> {
     pub standing: Standing,
 }
 
-pub fn opinions(scene: &Scene<'_>, rules: &Rules, logs: &[PoolLog<'_>]) -> Vec<Opinion> {
+pub fn opinions(scene: &EvmScene<'_>, rules: &Rules, logs: &[PoolLog<'_>]) -> Vec<Opinion> {
     if logs.is_empty() || !has_both_directions(&scene.legs) {
         return Vec::new();
     }
@@ -56,6 +55,7 @@ pub fn opinions(scene: &Scene<'_>, rules: &Rules, logs: &[PoolLog<'_>]) -> Vec<O
         explains,
         amounts: Vec::new(),
         escrowed: false,
+        unseen: false,
     }]
 }
 
@@ -64,14 +64,14 @@ fn has_both_directions(legs: &[Leg]) -> bool {
 }
 
 /// A pool that swapped took one asset in and gave another out.
-fn exchanged(scene: &Scene<'_>, pool: Account) -> bool {
+fn exchanged(scene: &EvmScene<'_>, pool: Account) -> bool {
     let went_in = || scene.movements.iter().filter(|m| m.to == pool);
     let mut went_out = scene.movements.iter().filter(|m| m.from == pool);
     went_out.any(|out| went_in().any(|came| came.asset != out.asset))
 }
 
 /// Follows the leg's asset hand to hand from the wallet to a pool, or from a pool to the wallet.
-fn reaches(scene: &Scene<'_>, leg: &Leg, pools: &BTreeSet<Account>) -> Option<Account> {
+fn reaches(scene: &EvmScene<'_>, leg: &Leg, pools: &BTreeSet<Account>) -> Option<Account> {
     let wallet = Account::from(scene.perspective);
     let mut hands: BTreeMap<Account, Vec<Account>> = BTreeMap::new();
     for m in scene.movements.iter().filter(|m| same(scene, m.asset, leg.asset)) {
@@ -97,14 +97,14 @@ fn reaches(scene: &Scene<'_>, leg: &Leg, pools: &BTreeSet<Account>) -> Option<Ac
 }
 
 /// Routers wrap and unwrap on the way, so the native coin and its wrapper are one here.
-fn same(scene: &Scene<'_>, one: Asset, other: Asset) -> bool {
-    one == other || (is_native(scene, one) && is_native(scene, other))
+fn same(scene: &EvmScene<'_>, one: Asset, other: Asset) -> bool {
+    one == other || (scene.is_native(one) && scene.is_native(other))
 }
 
 /// The reading is verified when every pool that the wallet's own assets touched is vouched for; the name is theirs when
 /// they agree on one.
 fn standing(
-    scene: &Scene<'_>,
+    scene: &EvmScene<'_>,
     rules: &Rules,
     logs: &[PoolLog<'_>],
     touched: &BTreeSet<Account>,

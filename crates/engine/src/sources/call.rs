@@ -7,11 +7,12 @@ use super::explain::{Explained, Words, explain};
 use super::protocol::speaks_of;
 use crate::asset::{Account, Asset};
 use crate::category::Category;
-use crate::evm::scene::{Outcome, Scene};
+use crate::evm::scene::EvmScene;
 use crate::legs::{Direction, Leg};
 use crate::opinion::{LegSet, Opinion, Role, Source, Strength};
 use crate::rules::Rules;
 use crate::rules::compile::{CallRule, Place};
+use crate::scene::Outcome;
 use crate::sources::Opinions;
 
 /// How deep calls inside calls are opened.
@@ -20,13 +21,13 @@ const CALL_DEPTH_MAX: usize = 6;
 /// Transaction types that the chain itself makes out of a deposit on its parent: Arbitrum's and the OP stack's.
 const PARENT_DEPOSITS: [u64; 4] = [0x64, 0x68, 0x69, 0x7e];
 
-pub fn opinions(scene: &Scene<'_>, rules: &Rules) -> Opinions {
+pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> Opinions {
     let mut is_cut = false;
     let said = asked(scene, rules, &mut is_cut);
-    Opinions { said, is_cut }
+    Opinions { said, is_cut, is_unsettled: false }
 }
 
-fn asked(scene: &Scene<'_>, rules: &Rules, is_cut: &mut bool) -> Vec<Opinion> {
+fn asked(scene: &EvmScene<'_>, rules: &Rules, is_cut: &mut bool) -> Vec<Opinion> {
     let transaction = &scene.facts.transaction;
     if scene.outcome == Outcome::Failed {
         return Vec::new();
@@ -68,7 +69,7 @@ fn asked(scene: &Scene<'_>, rules: &Rules, is_cut: &mut bool) -> Vec<Opinion> {
                 }
                 Some(_) => *is_cut = true,
                 // What is inside an envelope speaks for whoever acts; a receiver hears only a direct transfer.
-                None if depth > 0 && !scene.acts() => {}
+                None if depth > 0 && !scene.acts => {}
                 None => found.extend(opinion(scene, rules, rule, &call, target, strength)),
             }
         }
@@ -80,7 +81,7 @@ fn asked(scene: &Scene<'_>, rules: &Rules, is_cut: &mut bool) -> Vec<Opinion> {
     }
     // Permissions and bare calls are believed only when nobody's assets moved.
     found.retain(|opinion| !is_quiet(opinion.category) || scene.movements.is_empty());
-    if found.is_empty() && scene.movements.is_empty() && scene.acts() {
+    if found.is_empty() && scene.movements.is_empty() && scene.acts {
         found.push(bare(scene, "evm/call", Category::ContractCall));
     }
     found
@@ -90,7 +91,7 @@ fn is_quiet(category: Category) -> bool {
     matches!(category, Category::Approval | Category::Revoke | Category::ContractCall)
 }
 
-fn standing(scene: &Scene<'_>, rule: &CallRule, target: Address) -> Option<Strength> {
+fn standing(scene: &EvmScene<'_>, rule: &CallRule, target: Address) -> Option<Strength> {
     let chain = &scene.facts.chain;
     match &rule.place {
         Place::Role(role) => scene.known.holds_role(target, rule.pack, role).then_some(Strength::Verified),
@@ -103,7 +104,7 @@ fn standing(scene: &Scene<'_>, rule: &CallRule, target: Address) -> Option<Stren
 }
 
 fn opinion(
-    scene: &Scene<'_>,
+    scene: &EvmScene<'_>,
     rules: &Rules,
     rule: &CallRule,
     call: &Calldata<'_>,
@@ -128,10 +129,11 @@ fn opinion(
         explains: legs,
         amounts: Vec::new(),
         escrowed: false,
+        unseen: false,
     })
 }
 
-fn bare(scene: &Scene<'_>, rule: &str, category: Category) -> Opinion {
+fn bare(scene: &EvmScene<'_>, rule: &str, category: Category) -> Opinion {
     Opinion {
         source: Source::Call,
         rule: rule.into(),
@@ -143,13 +145,14 @@ fn bare(scene: &Scene<'_>, rule: &str, category: Category) -> Opinion {
         explains: LegSet::all(scene.legs.len()),
         amounts: Vec::new(),
         escrowed: false,
+        unseen: false,
     }
 }
 
 /// Value sent with an empty call is a transfer, unless the receiver did something with it that the wallet sees.
-fn plain_value(scene: &Scene<'_>, target: Address) -> Vec<Opinion> {
+fn plain_value(scene: &EvmScene<'_>, target: Address) -> Vec<Opinion> {
     let party = scene.perspective == scene.facts.transaction.from || scene.perspective == target;
-    if scene.movements.is_empty() && scene.acts() {
+    if scene.movements.is_empty() && scene.acts {
         return vec![bare(scene, "evm/call", Category::ContractCall)];
     }
     let [leg] = scene.legs.as_slice() else { return Vec::new() };
@@ -162,16 +165,16 @@ fn plain_value(scene: &Scene<'_>, target: Address) -> Vec<Opinion> {
 }
 
 /// An empty call inside another, by the account that acts: the coin went to whom it names.
-fn inner_value(scene: &Scene<'_>, target: Address) -> Option<Opinion> {
+fn inner_value(scene: &EvmScene<'_>, target: Address) -> Option<Opinion> {
     let is_sent =
         |leg: &Leg| leg.direction == Direction::Out && leg.asset == Asset::Native && leg.other == Account::from(target);
-    let at = scene.legs.iter().position(is_sent).filter(|_| scene.acts())?;
+    let at = scene.legs.iter().position(is_sent).filter(|_| scene.acts)?;
     let mut explains = LegSet::EMPTY;
     explains.insert(at);
     Some(Opinion { explains, ..bare(scene, "evm/value", Category::Transfer) })
 }
 
-fn deployment(scene: &Scene<'_>) -> Vec<Opinion> {
+fn deployment(scene: &EvmScene<'_>) -> Vec<Opinion> {
     if scene.legs.is_empty() && scene.facts.transaction.from == scene.perspective {
         vec![bare(scene, "evm/create", Category::ContractDeploy)]
     } else {

@@ -3,7 +3,7 @@
 use alloy_primitives::{Address, U256, address};
 
 use crate::asset::{Account, Asset, Seen};
-use crate::evm::scene::Scene;
+use crate::evm::scene::EvmScene;
 use crate::legs::{Direction, Leg};
 use crate::opinion::LegSet;
 use crate::rules::compile::{LegSpec, What};
@@ -30,7 +30,7 @@ pub trait Words {
 
 /// Which legs the rule explains; `None` when a leg that it needs is not there.
 pub fn explain(
-    scene: &Scene<'_>,
+    scene: &EvmScene<'_>,
     out: &[LegSpec],
     incoming: &[LegSpec],
     emitter: Address,
@@ -49,7 +49,7 @@ pub fn explain(
 }
 
 fn one(
-    scene: &Scene<'_>,
+    scene: &EvmScene<'_>,
     spec: &LegSpec,
     direction: Direction,
     emitter: Address,
@@ -92,7 +92,7 @@ fn one(
         if !has_id || is_other || !matches_leg(scene, spec, leg, emitter, asset.or(party), amount) {
             continue;
         }
-        let is_spent = found && matches!(spec.what, What::Asset(_) | What::Native) && is_native(scene, leg.asset);
+        let is_spent = found && matches!(spec.what, What::Asset(_) | What::Native) && scene.is_native(leg.asset);
         if is_spent && left.is_some_and(|left| left.is_zero()) {
             continue;
         }
@@ -112,7 +112,7 @@ fn one(
 }
 
 fn matches_leg(
-    scene: &Scene<'_>,
+    scene: &EvmScene<'_>,
     spec: &LegSpec,
     leg: &Leg,
     emitter: Address,
@@ -123,7 +123,7 @@ fn matches_leg(
         What::Asset(_) | What::Item(..) => named.is_some_and(|asset| is_asset(scene, leg, asset)),
         What::Emitter => is_asset(scene, leg, emitter),
         What::EmittedToken => !leg.asset.is_nft() && is_asset(scene, leg, emitter),
-        What::Native => is_native(scene, leg.asset),
+        What::Native => scene.is_native(leg.asset),
         What::Nft => leg.asset.is_nft(),
         What::Minted => leg.minted_or_burned,
         What::Counterparty | What::With(_) => named.is_some_and(|party| leg.other == Account::from(party)),
@@ -135,7 +135,7 @@ fn matches_leg(
 
 /// An event that names no amount of what it minted or burned speaks of one such leg, the one beside it, and of nothing that
 /// happened further off in the same transaction. A rule that means two says it twice.
-fn nearest(scene: &Scene<'_>, direction: Direction, event: usize, taken: LegSet) -> Option<usize> {
+fn nearest(scene: &EvmScene<'_>, direction: Direction, event: usize, taken: LegSet) -> Option<usize> {
     let distance = |leg: &Leg| {
         let logged = scene.movements.iter().filter(|m| m.asset == leg.asset).filter_map(|m| match m.seen {
             Seen::Log(at) => Some(at.abs_diff(event)),
@@ -152,23 +152,23 @@ fn nearest(scene: &Scene<'_>, direction: Direction, event: usize, taken: LegSet)
 }
 
 /// What is left of the leg when the amount is one of the movements behind it; else all of it.
-fn beyond(scene: &Scene<'_>, leg: &Leg, amount: Option<U256>) -> Option<U256> {
+fn beyond(scene: &EvmScene<'_>, leg: &Leg, amount: Option<U256>) -> Option<U256> {
     let named = amount.filter(|amount| is_exactly(scene, leg, *amount)).unwrap_or_default();
     Some(leg.amount.saturating_sub(named))
 }
 
 /// The leg, one of the movements behind it, or the native coin and its wrapper together come to this amount.
-fn is_exactly(scene: &Scene<'_>, leg: &Leg, amount: U256) -> bool {
+fn is_exactly(scene: &EvmScene<'_>, leg: &Leg, amount: U256) -> bool {
     let moved = || scene.moved(leg.direction).any(|m| m.asset == leg.asset && m.amount == amount);
     let coins = || {
-        let same = scene.legs.iter().filter(|other| other.direction == leg.direction && is_native(scene, other.asset));
+        let same = scene.legs.iter().filter(|other| other.direction == leg.direction && scene.is_native(other.asset));
         same.fold(U256::ZERO, |sum, other| sum.saturating_add(other.amount))
     };
-    leg.amount == amount || moved() || (is_native(scene, leg.asset) && coins() == amount)
+    leg.amount == amount || moved() || (scene.is_native(leg.asset) && coins() == amount)
 }
 
 /// The native coin and its wrapper answer for each other: gateways turn one into the other on the way.
-fn is_asset(scene: &Scene<'_>, leg: &Leg, contract: Address) -> bool {
+fn is_asset(scene: &EvmScene<'_>, leg: &Leg, contract: Address) -> bool {
     let chain = &scene.facts.chain;
     let names_native = contract.is_zero()
         || contract == NATIVE_PLACEHOLDER
@@ -177,16 +177,7 @@ fn is_asset(scene: &Scene<'_>, leg: &Leg, contract: Address) -> bool {
     match leg.asset {
         Asset::Native => names_native,
         Asset::Token(token) | Asset::Nft { contract: token, .. } => {
-            token == Account::from(contract) || (names_native && is_native(scene, leg.asset))
+            token == Account::from(contract) || (names_native && scene.is_native(leg.asset))
         }
-    }
-}
-
-/// The native coin, or its wrapper.
-pub fn is_native(scene: &Scene<'_>, asset: Asset) -> bool {
-    match asset {
-        Asset::Native => true,
-        Asset::Token(token) => token.evm().is_some_and(|token| scene.facts.chain.is_wrapped_native(token)),
-        Asset::Nft { .. } => false,
     }
 }

@@ -4,7 +4,7 @@
 use alloy_primitives::{Address, B256, U256, keccak256};
 
 use crate::asset::{Account, Asset};
-use crate::evm::scene::Scene;
+use crate::evm::scene::EvmScene;
 use crate::rules::Factory;
 use crate::rules::file::Derive;
 
@@ -12,7 +12,7 @@ use crate::rules::file::Derive;
 const POOL_TOKENS_MAX: usize = 4;
 
 /// The pack whose factory made this pool.
-pub fn maker(scene: &Scene<'_>, pool: Address, derive: Derive) -> Option<usize> {
+pub fn maker(scene: &EvmScene<'_>, pool: Address, derive: Derive) -> Option<usize> {
     let tokens = tokens_of(scene, pool);
     let pairs = tokens.iter().enumerate().flat_map(|(at, first)| {
         tokens.iter().skip(at.saturating_add(1)).map(move |second| (*first.min(second), *first.max(second)))
@@ -35,7 +35,7 @@ pub fn address(factory: &Factory, low: Address, high: Address, fee: u32) -> Addr
 
 /// Hashing is what a proof costs, so nothing is hashed for factories that are not there.
 fn made_by(
-    scene: &Scene<'_>,
+    scene: &EvmScene<'_>,
     pool: Address,
     derive: Derive,
     (low, high, fee): (Address, Address, u32),
@@ -49,7 +49,7 @@ fn made_by(
         .map(|factory| factory.pack)
 }
 
-fn tokens_of(scene: &Scene<'_>, pool: Address) -> Vec<Address> {
+fn tokens_of(scene: &EvmScene<'_>, pool: Address) -> Vec<Address> {
     let account = Account::from(pool);
     let mut tokens = Vec::new();
     for m in scene.movements.iter().filter(|m| m.from == account || m.to == account) {

@@ -4,14 +4,14 @@ use alloy_primitives::{B256, U256, b256};
 
 use crate::category::Category;
 use crate::evm::json::Log;
-use crate::evm::scene::Scene;
+use crate::evm::scene::EvmScene;
 use crate::opinion::{LegSet, Opinion, Role};
 
 /// `DecreaseLiquidity(uint256 indexed tokenId, uint128 liquidity, uint256 amount0, uint256 amount1)`
 const DECREASE_LIQUIDITY: B256 = b256!("26f6a048ee9138f2c0ce266f322cb99228e8d619ae2bff30c67f8dcf9d2377b4");
 
 /// Splits a claim on `Collect(uint256 indexed tokenId, address recipient, uint256 amount0, uint256 amount1)`.
-pub fn split(scene: &Scene<'_>, whole: Opinion, collect: &Log) -> Vec<Opinion> {
+pub fn split(scene: &EvmScene<'_>, whole: Opinion, collect: &Log) -> Vec<Opinion> {
     let (Some(collected0), Some(principal)) = (collect.data_u256(1), decreased(scene, collect)) else {
         return vec![whole];
     };
@@ -41,7 +41,7 @@ pub fn split(scene: &Scene<'_>, whole: Opinion, collect: &Log) -> Vec<Opinion> {
 }
 
 /// What this position was decreased by in the transaction, of both assets.
-fn decreased(scene: &Scene<'_>, collect: &Log) -> Option<(U256, U256)> {
+fn decreased(scene: &EvmScene<'_>, collect: &Log) -> Option<(U256, U256)> {
     let position = collect.topics.get(1)?;
     let mut sums = (U256::ZERO, U256::ZERO);
     for log in &scene.facts.receipt.logs {

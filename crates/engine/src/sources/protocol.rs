@@ -11,15 +11,16 @@ use super::{OPINIONS_MAX, amm, positions};
 use crate::asset::{Account, Asset, Seen};
 use crate::category::Category;
 use crate::evm::json::{Log, word_address};
-use crate::evm::scene::{Outcome, Scene};
+use crate::evm::scene::EvmScene;
 use crate::evm::{LOGS_MAX, actor};
 use crate::legs::Direction;
 use crate::opinion::{LegSet, Opinion, Source, Strength};
 use crate::rules::compile::{ActorRule, EventRule, Field, Place, Who, default_role};
 use crate::rules::file::{Reader, Way};
 use crate::rules::{Rules, TransferRule};
+use crate::scene::Outcome;
 
-pub fn opinions(scene: &Scene<'_>, rules: &Rules) -> Vec<Opinion> {
+pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> Vec<Opinion> {
     let mut found = Vec::new();
     let mut swaps = Vec::new();
     let mut vaults = Vec::new();
@@ -71,7 +72,7 @@ pub fn opinions(scene: &Scene<'_>, rules: &Rules) -> Vec<Opinion> {
 }
 
 /// Movements whose other side is a contract of a pack that takes plain transfers for an action.
-fn transfers<'a>(scene: &'a Scene<'_>, rules: &'a Rules) -> impl Iterator<Item = Opinion> {
+fn transfers<'a>(scene: &'a EvmScene<'_>, rules: &'a Rules) -> impl Iterator<Item = Opinion> {
     let wallet = Account::from(scene.perspective);
     let opinion = move |at: usize, amount: U256, pack: usize, rule: &TransferRule| {
         let mut explains = LegSet::EMPTY;
@@ -87,6 +88,7 @@ fn transfers<'a>(scene: &'a Scene<'_>, rules: &'a Rules) -> impl Iterator<Item =
             explains,
             amounts: vec![(at, amount)],
             escrowed: false,
+            unseen: false,
         }
     };
     let of_wallet = scene.movements.iter().filter(move |m| (m.from == wallet) != (m.to == wallet));
@@ -108,15 +110,15 @@ fn transfers<'a>(scene: &'a Scene<'_>, rules: &'a Rules) -> impl Iterator<Item =
 /// Anyone can make a token that logs a transfer with a well-known account. The chain itself moves the native coin; a token's
 /// word counts when the token is canonical, when the wallet acts, or when the pack's own account sent the transaction, was
 /// called or logged something itself.
-fn is_believed(scene: &Scene<'_>, asset: Asset, direction: Direction, pack: usize) -> bool {
+fn is_believed(scene: &EvmScene<'_>, asset: Asset, direction: Direction, pack: usize) -> bool {
     let transaction = &scene.facts.transaction;
     let logs = || scene.facts.receipt.logs.iter().take(LOGS_MAX).map(|log| log.address);
     let parties = || std::iter::once(transaction.from).chain(transaction.to).chain(logs());
     let is_of_pack = |party: Address| scene.known.holders(party).iter().any(|holder| holder.pack == pack);
-    scene.is_real(asset) || scene.acts() || (direction == Direction::In && parties().any(is_of_pack))
+    scene.is_real(asset) || scene.acts || (direction == Direction::In && parties().any(is_of_pack))
 }
 
-fn holds(scene: &Scene<'_>, rule: &EventRule, log: &Log) -> bool {
+fn holds(scene: &EvmScene<'_>, rule: &EventRule, log: &Log) -> bool {
     let words = LogWords(log, None);
     let logged = |topic0: B256| {
         scene.facts.receipt.logs.iter().any(|other| other.address == log.address && other.topic0() == Some(topic0))
@@ -136,7 +138,7 @@ fn holds(scene: &Scene<'_>, rule: &EventRule, log: &Log) -> bool {
 }
 
 fn opinion(
-    scene: &Scene<'_>,
+    scene: &EvmScene<'_>,
     rules: &Rules,
     rule: &EventRule,
     log: &Log,
@@ -165,14 +167,15 @@ fn opinion(
         explains: legs,
         amounts,
         escrowed: rule.escrowed,
+        unseen: false,
     })
 }
 
 /// Whether the rule's actor is the perspective.
-pub fn speaks_of(scene: &Scene<'_>, who: &[Who], words: &impl Words) -> bool {
+pub fn speaks_of(scene: &EvmScene<'_>, who: &[Who], words: &impl Words) -> bool {
     who.iter().any(|who| match who {
         Who::Anyone => true,
-        Who::Sender => scene.acts(),
+        Who::Sender => scene.acts,
         Who::Field(field) => words.address(*field) == Some(scene.perspective),
     })
 }
@@ -205,7 +208,7 @@ impl Words for LogWords<'_> {
 
 /// A name for the protocol even where no rule decided: of a contract that some pack vouches for, the called one first, then
 /// those that log of the wallet; else of a protocol whose own event tells of the wallet, or carried its action.
-pub fn named(scene: &Scene<'_>, rules: &Rules) -> Option<Arc<str>> {
+pub fn named(scene: &EvmScene<'_>, rules: &Rules) -> Option<Arc<str>> {
     let logs = || scene.facts.receipt.logs.iter().take(LOGS_MAX);
     let wallet = scene.perspective.into_word();
     let of_wallet = |log: &&Log| log.topics.iter().skip(1).any(|topic| *topic == wallet);
@@ -216,10 +219,10 @@ pub fn named(scene: &Scene<'_>, rules: &Rules) -> Option<Arc<str>> {
         .or_else(|| logs().find_map(|log| by_own_event(scene, rules, log)))
 }
 
-fn by_own_event(scene: &Scene<'_>, rules: &Rules, log: &Log) -> Option<Arc<str>> {
+fn by_own_event(scene: &EvmScene<'_>, rules: &Rules, log: &Log) -> Option<Arc<str>> {
     let topic0 = log.topic0().filter(|topic0| rules.is_own(topic0))?;
     let tells = |rule: &&EventRule| {
-        rule.own && rule.layout.fits(log) && speaks_of(scene, &rule.who, &LogWords(log, None)) && scene.acts()
+        rule.own && rule.layout.fits(log) && speaks_of(scene, &rule.who, &LogWords(log, None)) && scene.acts
     };
     let told = rules.events(&topic0).iter().filter(tells).map(|rule| rule.pack);
     let carries = |rule: &&ActorRule| rule.own && actor::speaks(rule, log, scene.facts, scene.known);
@@ -228,7 +231,7 @@ fn by_own_event(scene: &Scene<'_>, rules: &Rules, log: &Log) -> Option<Arc<str>>
 }
 
 /// The name of what was called.
-pub fn called(scene: &Scene<'_>, rules: &Rules) -> Option<Arc<str>> {
+pub fn called(scene: &EvmScene<'_>, rules: &Rules) -> Option<Arc<str>> {
     let called = scene.facts.transaction.to?;
     scene.known.vouchers(called).find_map(|pack| rules.protocol(pack))
 }

@@ -2,11 +2,9 @@
 
 use crate::asset::Asset;
 use crate::category::Category;
-use crate::evm::scene::{Outcome, Scene};
 use crate::legs::{Direction, Leg};
 use crate::opinion::{LegSet, Opinion, Role, Source, Strength};
-
-use super::explain::is_native;
+use crate::scene::{Outcome, Scene};
 
 pub fn opinion(scene: &Scene<'_>) -> Option<Opinion> {
     if scene.outcome == Outcome::Failed {
@@ -24,6 +22,7 @@ pub fn opinion(scene: &Scene<'_>) -> Option<Opinion> {
         explains: LegSet::all(scene.legs.len()),
         amounts: Vec::new(),
         escrowed: false,
+        unseen: false,
     })
 }
 
@@ -53,7 +52,7 @@ fn suggestion(scene: &Scene<'_>) -> Option<(&'static str, Category)> {
 
 /// The same amount of the coin one way and of its wrapper the other, and the wrapper minted or burned it.
 fn is_wrap(scene: &Scene<'_>, sent: &Leg, got: &Leg) -> bool {
-    let both_native = is_native(scene, sent.asset) && is_native(scene, got.asset);
+    let both_native = scene.is_native(sent.asset) && scene.is_native(got.asset);
     both_native && sent.amount == got.amount && (sent.minted_or_burned || got.minted_or_burned)
 }
 

@@ -3,30 +3,42 @@
 
 use alloy_primitives::Address;
 
-use crate::asset::{Account, Asset};
+use crate::asset::Account;
 use crate::category::Category;
 use crate::evm::movements::TRANSFER;
-use crate::evm::scene::{Outcome, Scene};
+use crate::evm::scene::EvmScene;
 use crate::legs::{Direction, Leg};
 use crate::opinion::{LegSet, Opinion, Role, Source, Strength};
 use crate::rules::Rules;
+use crate::scene::{Outcome, Scene};
 
-pub fn opinion(scene: &Scene<'_>, rules: &Rules) -> Option<Opinion> {
-    let is_passive = !scene.acts() && scene.facts.transaction.from != scene.perspective;
+pub fn opinion(scene: &EvmScene<'_>, rules: &Rules) -> Option<Opinion> {
+    let is_passive = !scene.acts && scene.facts.transaction.from != scene.perspective;
     if !is_passive || scene.outcome == Outcome::Failed {
         return None;
     }
+    if scene.legs.is_empty() {
+        return is_poisoned(scene).then(|| spam(scene, "spam/zero-value"));
+    }
+    unsolicited(scene, rules)
+}
+
+/// Nothing but tokens that lure or imitate, for a wallet that did not ask.
+pub fn unsolicited(scene: &Scene<'_>, rules: &Rules) -> Option<Opinion> {
     let comes_in = |leg: &Leg| leg.direction == Direction::In;
-    let rule = if scene.legs.is_empty() {
-        is_poisoned(scene).then_some("spam/zero-value")?
+    if scene.legs.is_empty() {
+        None
     } else if scene.legs.iter().all(|leg| comes_in(leg) && is_lure(scene, rules, leg)) {
-        "spam/lure"
+        Some(spam(scene, "spam/lure"))
     } else if scene.legs.iter().all(|leg| comes_in(leg) && is_imitation(scene, leg)) {
-        "spam/imitation"
+        Some(spam(scene, "spam/imitation"))
     } else {
-        return None;
-    };
-    Some(Opinion {
+        None
+    }
+}
+
+fn spam(scene: &Scene<'_>, rule: &str) -> Opinion {
+    Opinion {
         source: Source::Protocol,
         rule: rule.into(),
         protocol: None,
@@ -37,12 +49,13 @@ pub fn opinion(scene: &Scene<'_>, rules: &Rules) -> Option<Opinion> {
         explains: LegSet::all(scene.legs.len()),
         amounts: Vec::new(),
         escrowed: false,
-    })
+        unseen: false,
+    }
 }
 
 /// Address poisoning: a transfer of nothing in the wallet's name, so that a look-alike stands in its history. Where anything
 /// really passed through the wallet, it is something else.
-fn is_poisoned(scene: &Scene<'_>) -> bool {
+fn is_poisoned(scene: &EvmScene<'_>) -> bool {
     let wallet = Account::from(scene.perspective);
     if scene.movements.iter().any(|m| (m.from == wallet || m.to == wallet) && !m.amount.is_zero()) {
         return false;
@@ -57,22 +70,15 @@ fn is_poisoned(scene: &Scene<'_>) -> bool {
 }
 
 fn is_lure(scene: &Scene<'_>, rules: &Rules, leg: &Leg) -> bool {
-    let Some(contract) = token(leg) else { return false };
-    let Some(said) = scene.facts.tokens.get(&contract) else { return false };
+    let Some(contract) = leg.asset.contract() else { return false };
+    let Some(said) = scene.ground.token(contract) else { return false };
     let texts = said.symbol.iter().chain(&said.name);
-    !scene.known.is_canonical(contract) && texts.into_iter().any(|text| rules.lures(text))
+    !scene.ground.is_canonical(contract) && texts.into_iter().any(|text| rules.lures(text))
 }
 
 /// A token that calls itself what it is not.
 fn is_imitation(scene: &Scene<'_>, leg: &Leg) -> bool {
-    let Some(contract) = token(leg) else { return false };
-    let symbol = scene.facts.tokens.get(&contract).and_then(|said| said.symbol.as_deref());
-    symbol.is_some_and(|symbol| scene.known.symbol_collides(symbol, contract))
-}
-
-fn token(leg: &Leg) -> Option<Address> {
-    match leg.asset {
-        Asset::Native => None,
-        Asset::Token(contract) | Asset::Nft { contract, .. } => contract.evm(),
-    }
+    let Some(contract) = leg.asset.contract() else { return false };
+    let symbol = scene.ground.token(contract).and_then(|said| said.symbol.as_deref());
+    symbol.is_some_and(|symbol| scene.ground.collides(symbol, contract))
 }

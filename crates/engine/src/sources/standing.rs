@@ -3,7 +3,7 @@
 use alloy_primitives::Address;
 
 use super::pools;
-use crate::evm::scene::Scene;
+use crate::evm::scene::EvmScene;
 use crate::opinion::Strength;
 use crate::rules::Holder;
 use crate::rules::compile::{EventRule, Place};
@@ -17,7 +17,7 @@ pub struct Standing {
 
 /// `None` when the rule does not listen to this emitter, whom `holders` know. A rule for any contract gains the word of a
 /// pack that knows this one.
-pub fn standing(scene: &Scene<'_>, rule: &EventRule, emitter: Address, holders: &[Holder]) -> Option<Standing> {
+pub fn standing(scene: &EvmScene<'_>, rule: &EventRule, emitter: Address, holders: &[Holder]) -> Option<Standing> {
     let chain = &scene.facts.chain;
     let listens = match &rule.place {
         Place::Role(role) => holders.iter().any(|holder| holder.pack == rule.pack && *holder.role == **role),
@@ -42,7 +42,7 @@ pub fn standing(scene: &Scene<'_>, rule: &EventRule, emitter: Address, holders: 
 }
 
 /// A pool that nobody lists can still prove its factory.
-pub fn proved(scene: &Scene<'_>, rule: &EventRule, emitter: Address, standing: Standing) -> Standing {
+pub fn proved(scene: &EvmScene<'_>, rule: &EventRule, emitter: Address, standing: Standing) -> Standing {
     if standing.strength == Strength::Verified {
         return standing;
     }

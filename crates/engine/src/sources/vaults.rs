@@ -6,12 +6,11 @@ use alloy_primitives::{Address, U256};
 use super::standing::Standing;
 use crate::asset::{Account, Asset, Movement, Seen};
 use crate::category::Category;
-use crate::evm::scene::Scene;
+use crate::evm::scene::EvmScene;
 use crate::legs::{Direction, Leg};
 use crate::opinion::{LegSet, Opinion, Role, Source, Strength};
 use crate::rules::Rules;
 use crate::rules::compile::EventRule;
-use crate::sources::explain::is_native;
 
 /// A deposit or withdrawal of the wallet's that a vault logged.
 #[derive(Debug)]
@@ -23,7 +22,7 @@ pub struct VaultLog<'a> {
     pub assets: U256,
 }
 
-pub fn opinion(scene: &Scene<'_>, rules: &Rules, logs: &[VaultLog<'_>]) -> Option<Opinion> {
+pub fn opinion(scene: &EvmScene<'_>, rules: &Rules, logs: &[VaultLog<'_>]) -> Option<Opinion> {
     let (into, out_of): (Vec<_>, Vec<_>) = logs.iter().partition(|log| log.rule.means == Category::VaultDeposit);
     let (first, last) = (out_of.first()?, into.last()?);
     let underlying = underlying(scene, first, last)?;
@@ -36,7 +35,7 @@ pub fn opinion(scene: &Scene<'_>, rules: &Rules, logs: &[VaultLog<'_>]) -> Optio
             Direction::Out => share(leg, &out_of),
             Direction::In => share(leg, &into),
         };
-        let is_same = leg.asset == underlying || (is_native(scene, underlying) && is_native(scene, leg.asset));
+        let is_same = leg.asset == underlying || (scene.is_native(underlying) && scene.is_native(leg.asset));
         match leg.direction {
             Direction::Out if is_same => given = given.checked_add(leg.amount)?,
             Direction::In if is_same => got = got.checked_add(leg.amount)?,
@@ -64,6 +63,7 @@ pub fn opinion(scene: &Scene<'_>, rules: &Rules, logs: &[VaultLog<'_>]) -> Optio
         explains,
         amounts: Vec::new(),
         escrowed: false,
+        unseen: false,
     })
 }
 
@@ -72,7 +72,7 @@ fn sum(logs: &[&VaultLog<'_>]) -> Option<U256> {
 }
 
 /// What left the one vault and entered the other.
-fn underlying(scene: &Scene<'_>, from: &VaultLog<'_>, to: &VaultLog<'_>) -> Option<Asset> {
+fn underlying(scene: &EvmScene<'_>, from: &VaultLog<'_>, to: &VaultLog<'_>) -> Option<Asset> {
     let enters = |m: &&Movement| m.to == Account::from(to.vault) && m.amount == to.assets;
     let leaves = |m: &Movement| m.from == Account::from(from.vault) && m.amount == from.assets;
     let entered = scene.movements.iter().find(enters)?.asset;

@@ -1,0 +1,166 @@
+//! What packs know of Solana: accounts and programs by role, and instructions by the first bytes of their data.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use super::file::InstructionRow;
+use super::{Holder, compile, fold_symbol};
+use crate::category::Category;
+use crate::opinion::Role;
+use crate::solana::Key;
+use crate::solana::json::Instruction;
+
+/// The chain key of Solana's accounts in a pack.
+pub const SOLANA: &str = "solana";
+/// Anchor programs begin each instruction with so many bytes of a hash of its name.
+const ANCHOR_BYTES: usize = 8;
+
+#[derive(Debug, Default)]
+pub struct SolanaRules {
+    pub(super) accounts: BTreeMap<Key, Vec<Holder>>,
+    /// By pack and role.
+    pub(super) instructions: BTreeMap<(usize, Arc<str>), Vec<InstructionRule>>,
+    pub(super) canonical_symbols: BTreeSet<String>,
+    pub(super) canonical: BTreeSet<Key>,
+}
+
+#[derive(Debug, Clone)]
+pub struct InstructionRule {
+    pub pack: usize,
+    pub id: Arc<str>,
+    /// How its data begins.
+    pub data: Vec<u8>,
+    pub means: Category,
+    /// Positions in its accounts, one of which must be the wallet; any, if empty.
+    pub who: Vec<usize>,
+    /// Positions of token accounts, one of which may be the wallet's instead.
+    pub owner_of: Vec<usize>,
+    /// Positions that hold one account.
+    pub same: Vec<usize>,
+    pub weight: Weight,
+    pub role: Role,
+    pub escrowed: bool,
+    pub unseen: bool,
+    pub unsettled: bool,
+    /// Where in the data signed numbers stand, with their length, that must be above zero.
+    pub positive: Vec<[usize; 2]>,
+    /// The same, below zero.
+    pub negative: Vec<[usize; 2]>,
+    /// The same, of nothing.
+    pub zero: Vec<[usize; 2]>,
+}
+
+impl InstructionRule {
+    /// Whether this is the instruction that the rule is about.
+    pub fn matches(&self, data: &[u8]) -> bool {
+        let number = |[at, length]: &[usize; 2]| data.get(*at..)?.get(..*length);
+        let is_below = |number: &[u8]| number.last().is_some_and(|last| last.leading_ones() > 0);
+        let is_zero = |number: &[u8]| number.iter().all(|byte| *byte == 0);
+        data.starts_with(&self.data)
+            && self.positive.iter().all(|at| number(at).is_some_and(|number| !is_below(number) && !is_zero(number)))
+            && self.negative.iter().all(|at| number(at).is_some_and(is_below))
+            && self.zero.iter().all(|at| number(at).is_some_and(is_zero))
+    }
+}
+
+/// Of the rules that speak in a transaction only the weightiest are heard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// What goes with nearly everything.
+    Idle,
+    Weak,
+    Full,
+}
+
+impl SolanaRules {
+    /// Packs that know the account or program, each with its role.
+    pub fn holders(&self, account: &Key) -> impl Iterator<Item = &Holder> {
+        self.accounts.get(account).into_iter().flatten()
+    }
+
+    /// The rules of an instruction; of several beginnings that its data has, those of the longest.
+    pub fn instructions<'a>(&'a self, instruction: &'a Instruction) -> impl Iterator<Item = &'a InstructionRule> {
+        let all = || self.of_program(&instruction.program).filter(|rule| rule.matches(&instruction.data));
+        let longest = all().map(|rule| rule.data.len()).max();
+        all().filter(move |rule| Some(rule.data.len()) == longest)
+    }
+
+    /// Every rule of this program.
+    pub fn of_program(&self, program: &Key) -> impl Iterator<Item = &InstructionRule> {
+        let holders = self.holders(program);
+        let rules = holders.flat_map(|holder| self.instructions.get(&(holder.pack, Arc::clone(&holder.role))));
+        rules.flatten()
+    }
+
+    pub fn is_canonical(&self, mint: &Key) -> bool {
+        self.canonical.contains(mint)
+    }
+
+    pub fn symbol_collides(&self, symbol: &str, mint: &Key) -> bool {
+        !self.canonical.contains(mint) && self.canonical_symbols.contains(&fold_symbol(symbol))
+    }
+}
+
+pub fn key(text: &str) -> Result<Key, String> {
+    let mut key = [0; 32];
+    match bs58::decode(text).onto(&mut key) {
+        Ok(32) => Ok(key),
+        _ => Err(format!("`{text}` is no Solana address")),
+    }
+}
+
+pub fn instruction(pack: usize, stem: &str, row: &InstructionRow) -> Result<InstructionRule, String> {
+    let (name, data) = match (&row.anchor, &row.data) {
+        (Some(name), None) => (name.get_ref().clone(), discriminator(name.get_ref())),
+        (None, Some(bytes)) => {
+            let text = bytes.get_ref();
+            (text.clone(), alloy_primitives::hex::decode(text).map_err(|_| format!("`{text}` is not hexadecimal"))?)
+        }
+        _ => return Err("an instruction is known by `anchor` or by `data`".to_owned()),
+    };
+    let means = compile::category(&row.means)?;
+    // An NFT that is for sale lies in escrow, or changes hands with its token account, or is compressed: its side often has no leg.
+    let is_nft_trade = matches!(means, Category::NftPurchase | Category::NftSale);
+    Ok(InstructionRule {
+        pack,
+        id: format!("{stem}/{name}").into(),
+        data,
+        means,
+        who: row.who.clone(),
+        owner_of: row.owner_of.clone(),
+        same: row.same.clone(),
+        // A flash loan cancels out: what was done with it counts.
+        weight: match (is_accompaniment(means), row.weak || means == Category::FlashLoan) {
+            (true, _) => Weight::Idle,
+            (false, true) => Weight::Weak,
+            (false, false) => Weight::Full,
+        },
+        role: row.role.unwrap_or_else(|| compile::default_role(means)),
+        escrowed: row.escrowed || is_nft_trade,
+        unseen: row.unseen,
+        unsettled: row.unsettled,
+        positive: row.positive.clone(),
+        negative: row.negative.clone(),
+        zero: row.zero.clone(),
+    })
+}
+
+/// Means something only when alone.
+fn is_accompaniment(category: Category) -> bool {
+    matches!(
+        category,
+        Category::ContractCall
+            | Category::ContractDeploy
+            | Category::AccountOpen
+            | Category::AccountClose
+            | Category::Approval
+            | Category::Revoke
+    )
+}
+
+pub fn discriminator(name: &str) -> Vec<u8> {
+    let digest = Sha256::digest(format!("global:{name}"));
+    digest.iter().take(ANCHOR_BYTES).copied().collect()
+}

@@ -1,0 +1,152 @@
+//! The scene: one transaction as one wallet saw it, on whichever family of chains. Movements are legs, net per asset; what could not
+//! be known is a doubt.
+
+use std::collections::BTreeSet;
+
+use alloy_primitives::U256;
+
+use crate::asset::{Account, Asset, Movement};
+use crate::category::Category;
+use crate::chain::Chain;
+use crate::evm::{Block, EvmFacts, Token};
+use crate::hash::TxHash;
+use crate::legs::{Direction, Leg};
+use crate::rules::{ChainRules, Rules};
+use crate::solana::instructions::WRAPPED_SOL;
+use crate::solana::{Key, SolanaFacts};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    Succeeded,
+    Failed,
+}
+
+/// A reason why the scene may not be complete. Each ends in a review, with its sentence in the note.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Doubt {
+    InternalValueUnknown,
+    BalanceDelta,
+    SeveralChains(Vec<String>),
+    /// Several accounts act in one transaction.
+    SeveralActors(Vec<Account>),
+    TooManyLogs(usize),
+    TooManyLegs(usize),
+    /// Calls or claims past the bound were not looked at.
+    TooManyClaims,
+    /// Two claims of the same strength read the same legs differently.
+    Rival(Category, Category),
+    OutcomeUnknown,
+    /// Balances that only their owners can read.
+    Confidential,
+    /// What it comes to is decided in another transaction.
+    Unsettled,
+    /// The node no longer knows what the transaction did.
+    EffectsUnknown,
+    /// Accounts of lookup tables that the node did not load.
+    AccountsUnknown,
+    /// Amounts that no ledger of 256 bits can hold: the contract's logs contradict themselves.
+    AmountOverflow,
+}
+
+#[derive(Debug)]
+pub struct Scene<'a> {
+    pub chain: &'a Chain,
+    pub hash: TxHash,
+    pub block: Option<Block>,
+    pub wallet: Account,
+    /// Whether the wallet is who acts: a call speaks only for its caller.
+    pub acts: bool,
+    /// Those for whom the sender carried the transaction.
+    pub carried: BTreeSet<Account>,
+    pub outcome: Outcome,
+    pub movements: Vec<Movement>,
+    pub legs: Vec<Leg>,
+    /// What the wallet paid for gas; `None` when someone else paid.
+    pub gas: Option<U256>,
+    pub doubts: Vec<Doubt>,
+    pub ground: Ground<'a>,
+}
+
+/// Where the family's own facts are looked up.
+#[derive(Debug, Clone, Copy)]
+pub enum Ground<'a> {
+    Evm { facts: &'a EvmFacts, known: &'a ChainRules },
+    Solana { facts: &'a SolanaFacts, rules: &'a Rules },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the wallet is neither sender, recipient nor party to any movement or log of the transaction")]
+pub struct WalletNotInTransaction;
+
+impl Scene<'_> {
+    /// The wallet's own movements in one direction.
+    pub fn moved(&self, direction: Direction) -> impl Iterator<Item = &Movement> {
+        let wallet = self.wallet;
+        self.movements.iter().filter(move |m| match direction {
+            Direction::Out => m.from == wallet && m.to != wallet,
+            Direction::In => m.to == wallet && m.from != wallet,
+        })
+    }
+
+    /// The coin, or a canonical token: what nobody can forge.
+    pub fn is_real(&self, asset: Asset) -> bool {
+        match asset {
+            Asset::Native => true,
+            Asset::Token(token) => self.ground.is_canonical(token),
+            Asset::Nft { .. } => false,
+        }
+    }
+
+    /// The native coin, or its wrapper.
+    pub fn is_native(&self, asset: Asset) -> bool {
+        match asset {
+            Asset::Native => true,
+            Asset::Token(Account::Evm(token)) => self.chain.is_wrapped_native(token),
+            Asset::Token(Account::Solana(mint)) => mint == WRAPPED_SOL,
+            Asset::Nft { .. } => false,
+        }
+    }
+}
+
+impl Ground<'_> {
+    /// What the token says of itself.
+    pub fn token(&self, contract: Account) -> Option<&Token> {
+        match self {
+            Self::Evm { facts, .. } => facts.tokens.get(&contract.evm()?).map(|token| &**token),
+            Self::Solana { facts, .. } => facts.tokens.get(&key(contract)?).map(|token| &**token),
+        }
+    }
+
+    pub fn is_canonical(&self, contract: Account) -> bool {
+        match self {
+            Self::Evm { known, .. } => contract.evm().is_some_and(|contract| known.is_canonical(contract)),
+            Self::Solana { rules, .. } => key(contract).is_some_and(|mint| rules.solana.is_canonical(&mint)),
+        }
+    }
+
+    /// Whether the token borrows the symbol of a canonical one.
+    pub fn collides(&self, symbol: &str, contract: Account) -> bool {
+        match self {
+            Self::Evm { known, .. } => contract.evm().is_some_and(|contract| known.symbol_collides(symbol, contract)),
+            Self::Solana { rules, .. } => key(contract).is_some_and(|mint| rules.solana.symbol_collides(symbol, &mint)),
+        }
+    }
+
+    /// The number that explorers show for a log, by its position in the receipt.
+    pub fn log_index(&self, position: usize) -> Option<u64> {
+        match self {
+            Self::Evm { facts, .. } => {
+                let index = facts.receipt.logs.get(position)?.log_index;
+                index.map(|index| index.to::<u64>()).or_else(|| u64::try_from(position).ok())
+            }
+            Self::Solana { .. } => None,
+        }
+    }
+}
+
+fn key(account: Account) -> Option<Key> {
+    match account {
+        Account::Solana(key) => Some(key),
+        Account::Evm(_) => None,
+    }
+}

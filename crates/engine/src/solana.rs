@@ -1,0 +1,28 @@
+//! The Solana family: what a node said of one transaction, and how its movements are read.
+
+pub mod instructions;
+pub mod json;
+pub mod movements;
+pub mod opine;
+mod programs;
+pub mod scene;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::chain::Chain;
+use crate::evm::{Block, Token};
+use json::Transaction;
+
+/// An account, a program or a mint.
+pub type Key = [u8; 32];
+
+/// Everything that is known of one Solana transaction. The shell fills it; the engine only reads it.
+#[derive(Debug, Clone)]
+pub struct SolanaFacts {
+    pub chain: Arc<Chain>,
+    pub signature: [u8; 64],
+    pub transaction: Transaction,
+    pub block: Option<Block>,
+    pub tokens: BTreeMap<Key, Arc<Token>>,
+}

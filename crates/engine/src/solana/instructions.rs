@@ -1,0 +1,152 @@
+//! The programs that every wallet uses, and the few of their instructions that move something or say whose an account is.
+
+use alloy_primitives::hex;
+
+use super::Key;
+use super::json::Instruction;
+
+/// 32 zero bytes: it owns plain wallets, and stands for nobody where tokens are minted or burned.
+pub const SYSTEM: Key = [0; 32];
+/// TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
+pub const TOKEN: Key = hex!("06ddf6e1d765a193d9cbe146ceeb79ac1cb485ed5f5b37913a8cf5857eff00a9");
+/// TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb
+pub const TOKEN_2022: Key = hex!("06ddf6e1ee758fde18425dbce46ccddab61afc4d83b90d27febdf928d8a18bfc");
+/// ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL
+pub const ASSOCIATED: Key = hex!("8c97258f4e2489f1bb3d1029148e0d830b5a1399daff1084048e7bd8dbe9f859");
+/// ComputeBudget111111111111111111111111111111
+pub const COMPUTE_BUDGET: Key = hex!("0306466fe5211732ffecadba72c39be7bc8ce5bbc5f7126b2c439b3a40000000");
+/// MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr
+pub const MEMO: Key = hex!("054a535a992921064d24e87160da387c7c35b5ddbc92bb81e41fa8404105448d");
+/// Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo
+pub const MEMO_V1: Key = hex!("054a5350f85dc882d614a55672788a296ddf1eababd0a60678884932f4eef6a0");
+/// So11111111111111111111111111111111111111112
+pub const WRAPPED_SOL: Key = hex!("069b8857feab8184fb687f634618c035dac439dc1aeb3b5598a0f00000000001");
+
+/// What an instruction of these programs does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Done {
+    Lamports {
+        from: Key,
+        to: Key,
+        amount: u64,
+    },
+    /// Between two token accounts.
+    Tokens {
+        from: Key,
+        to: Key,
+        amount: u64,
+    },
+    Minted {
+        mint: Key,
+        to: Key,
+        amount: u64,
+    },
+    Burned {
+        mint: Key,
+        from: Key,
+        amount: u64,
+    },
+    /// A token account now belongs to this owner.
+    Opened {
+        account: Key,
+        owner: Key,
+    },
+    Closed {
+        account: Key,
+    },
+    Approved,
+    Revoked,
+    /// The account now belongs to somebody else.
+    HandedOver,
+}
+
+pub fn done(instruction: &Instruction) -> Option<Done> {
+    match instruction.program {
+        SYSTEM => system(instruction),
+        TOKEN | TOKEN_2022 => token(instruction),
+        ASSOCIATED => {
+            let [_, account, owner, ..] = instruction.accounts.as_slice() else { return None };
+            Some(Done::Opened { account: *account, owner: *owner })
+        }
+        _ => None,
+    }
+}
+
+fn system(instruction: &Instruction) -> Option<Done> {
+    let account = |at: usize| instruction.accounts.get(at).copied();
+    let number: u32 = read(&instruction.data, 0).map(u32::from_le_bytes)?;
+    let (to, offset) = match number {
+        // CreateAccount and Transfer
+        0 | 2 => (account(1)?, 4),
+        // CreateAccountWithSeed: the seed stands before the amount, with its length.
+        3 => {
+            let seed = read(&instruction.data, 36).map(u64::from_le_bytes)?;
+            (account(1)?, usize::try_from(seed).ok()?.checked_add(44)?)
+        }
+        // TransferWithSeed
+        11 => (account(2)?, 4),
+        // WithdrawNonceAccount
+        5 => (account(1)?, 4),
+        _ => return None,
+    };
+    let amount = read(&instruction.data, offset).map(u64::from_le_bytes)?;
+    Some(Done::Lamports { from: account(0)?, to, amount })
+}
+
+fn token(instruction: &Instruction) -> Option<Done> {
+    let account = |at: usize| instruction.accounts.get(at).copied();
+    let data = &instruction.data;
+    let amount = |at: usize| read(data, at).map(u64::from_le_bytes);
+    Some(match data.first()? {
+        1 => Done::Opened { account: account(0)?, owner: account(2)? },
+        16 | 18 => Done::Opened { account: account(0)?, owner: read(data, 1)? },
+        3 => Done::Tokens { from: account(0)?, to: account(1)?, amount: amount(1)? },
+        12 => Done::Tokens { from: account(0)?, to: account(2)?, amount: amount(1)? },
+        // TransferCheckedWithFee of Token-2022
+        26 if data.get(1) == Some(&1) => Done::Tokens { from: account(0)?, to: account(2)?, amount: amount(2)? },
+        7 | 14 => Done::Minted { mint: account(0)?, to: account(1)?, amount: amount(1)? },
+        8 | 15 => Done::Burned { from: account(0)?, mint: account(1)?, amount: amount(1)? },
+        4 | 13 => Done::Approved,
+        5 => Done::Revoked,
+        6 => Done::HandedOver,
+        9 => Done::Closed { account: account(0)? },
+        _ => return None,
+    })
+}
+
+/// Confidential transfers of Token-2022: balances that nobody but their owners can read.
+pub fn is_confidential(instruction: &Instruction) -> bool {
+    instruction.program == TOKEN_2022 && instruction.data.first() == Some(&27)
+}
+
+fn read<const N: usize>(data: &[u8], at: usize) -> Option<[u8; N]> {
+    data.get(at..)?.first_chunk().copied()
+}
+
+/// Programs that only carry, pay for or annotate what others do.
+pub fn is_plumbing(program: &Key) -> bool {
+    [SYSTEM, TOKEN, TOKEN_2022, ASSOCIATED, COMPUTE_BUDGET, MEMO, MEMO_V1].contains(program)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Account;
+
+    #[test]
+    fn the_ids_are_those_that_the_comments_name() {
+        let named = [
+            (SYSTEM, "11111111111111111111111111111111"),
+            (TOKEN, "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA"),
+            (TOKEN_2022, "TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb"),
+            (ASSOCIATED, "ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL"),
+            (COMPUTE_BUDGET, "ComputeBudget111111111111111111111111111111"),
+            (MEMO, "MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr"),
+            (MEMO_V1, "Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo"),
+            (WRAPPED_SOL, "So11111111111111111111111111111111111111112"),
+        ];
+        for (key, name) in named {
+            assert_eq!(Account::Solana(key).to_string(), name);
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! A node's answer to `getTransaction`, leniently: real ones leave out `slot`, `owner`, `loadedAddresses` or all of `meta`. Account
+//! indexes are resolved here once; one that points past the end is kept as nobody.
+
+use serde::Deserialize;
+
+use super::Key;
+
+/// Accounts of one transaction; an index is one byte.
+pub const ACCOUNTS_MAX: usize = 256;
+/// Instructions, inner ones included. The runtime stops long before.
+pub const INSTRUCTIONS_MAX: usize = 4_096;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the answer is not a transaction of this encoding")]
+pub struct Malformed;
+
+#[derive(Debug, Clone, Default)]
+pub struct Transaction {
+    pub slot: Option<u64>,
+    /// Seconds since 1970, UTC.
+    pub time: Option<i64>,
+    pub signatures: Vec<[u8; 64]>,
+    /// Those named in the message, then those that lookup tables loaded.
+    pub keys: Vec<Key>,
+    /// So many of the first keys signed; the first pays the fee.
+    pub signers: usize,
+    /// In the order of execution.
+    pub instructions: Vec<Instruction>,
+    /// `None` where the node no longer knows what happened.
+    pub effects: Option<Effects>,
+    /// The message names accounts that the node did not give, of lookup tables above all.
+    pub is_unloaded: bool,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Effects {
+    pub failed: bool,
+    pub fee: u64,
+    /// Lamports of each key, before and after.
+    pub lamports: Vec<(u64, u64)>,
+    pub token_accounts: Vec<TokenAccount>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenAccount {
+    pub key: Key,
+    pub mint: Key,
+    pub decimals: u8,
+    /// What it held and whose it was, before and after: an account can be made, closed and handed over.
+    pub before: Option<Held>,
+    pub after: Option<Held>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Held {
+    /// Old answers do not say.
+    pub owner: Option<Key>,
+    pub amount: u64,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Instruction {
+    pub program: Key,
+    pub accounts: Vec<Key>,
+    pub data: Vec<u8>,
+    /// Position of the outer instruction.
+    pub outer: usize,
+    /// 1 for an outer instruction.
+    pub depth: usize,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer {
+    slot: Option<u64>,
+    block_time: Option<i64>,
+    meta: Option<Meta>,
+    transaction: Envelope,
+}
+
+#[derive(Deserialize)]
+struct Envelope {
+    signatures: Vec<String>,
+    message: Message,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Message {
+    account_keys: Vec<String>,
+    header: Header,
+    instructions: Vec<RawInstruction>,
+    #[serde(default)]
+    address_table_lookups: Option<Vec<serde_json::Value>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Header {
+    num_required_signatures: usize,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawInstruction {
+    program_id_index: usize,
+    accounts: Vec<usize>,
+    data: String,
+    stack_height: Option<usize>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Meta {
+    err: Option<serde_json::Value>,
+    #[serde(default)]
+    fee: u64,
+    #[serde(default)]
+    pre_balances: Vec<u64>,
+    #[serde(default)]
+    post_balances: Vec<u64>,
+    #[serde(default)]
+    pre_token_balances: Option<Vec<TokenBalance>>,
+    #[serde(default)]
+    post_token_balances: Option<Vec<TokenBalance>>,
+    #[serde(default)]
+    inner_instructions: Option<Vec<Inner>>,
+    #[serde(default)]
+    loaded_addresses: Option<Loaded>,
+}
+
+#[derive(Deserialize)]
+struct Inner {
+    index: usize,
+    instructions: Vec<RawInstruction>,
+}
+
+#[derive(Deserialize, Default)]
+struct Loaded {
+    #[serde(default)]
+    writable: Vec<String>,
+    #[serde(default)]
+    readonly: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TokenBalance {
+    account_index: usize,
+    mint: String,
+    owner: Option<String>,
+    ui_token_amount: UiAmount,
+}
+
+#[derive(Deserialize)]
+struct UiAmount {
+    amount: String,
+    decimals: u8,
+}
+
+impl Transaction {
+    pub fn parse(text: &str) -> Result<Self, Malformed> {
+        let answer: Answer = serde_json::from_str(text).map_err(|_| Malformed)?;
+        let message = answer.transaction.message;
+        let loaded = answer.meta.as_ref().and_then(|meta| meta.loaded_addresses.as_ref());
+        let loaded = loaded.map_or_else(Vec::new, |loaded| [loaded.writable.as_slice(), &loaded.readonly].concat());
+        let lookups = message.address_table_lookups.as_ref().is_some_and(|lookups| !lookups.is_empty());
+        let names = message.account_keys.iter().chain(&loaded).take(ACCOUNTS_MAX);
+        let keys = names.map(|name| decode(name)).collect::<Result<Vec<Key>, Malformed>>()?;
+        let signatures = answer.transaction.signatures.iter().map(|text| decode(text)).collect::<Result<_, _>>()?;
+        let inner = answer.meta.as_ref().and_then(|meta| meta.inner_instructions.as_deref()).unwrap_or_default();
+        Ok(Self {
+            slot: answer.slot,
+            time: answer.block_time,
+            signatures,
+            signers: message.header.num_required_signatures.min(keys.len()),
+            instructions: instructions(&keys, &message.instructions, inner)?,
+            effects: answer.meta.as_ref().map(|meta| effects(&keys, meta)).transpose()?,
+            is_unloaded: (lookups && loaded.is_empty()) || points_past(&keys, &message.instructions, inner),
+            keys,
+        })
+    }
+
+    pub fn payer(&self) -> Option<Key> {
+        self.keys.first().copied()
+    }
+
+    pub fn signed(&self) -> &[Key] {
+        self.keys.get(..self.signers).unwrap_or_default()
+    }
+}
+
+/// Whether some instruction names an account that is not there.
+fn points_past(keys: &[Key], outer: &[RawInstruction], inner: &[Inner]) -> bool {
+    let all = outer.iter().chain(inner.iter().flat_map(|inner| &inner.instructions));
+    let mut places = all.flat_map(|raw| std::iter::once(&raw.program_id_index).chain(&raw.accounts));
+    places.any(|place| *place >= keys.len())
+}
+
+/// Outer instructions, each followed by those that it called.
+fn instructions(keys: &[Key], outer: &[RawInstruction], inner: &[Inner]) -> Result<Vec<Instruction>, Malformed> {
+    let mut found = Vec::new();
+    for (at, raw) in outer.iter().enumerate() {
+        found.push(instruction(keys, raw, at, 1)?);
+        for raw in inner.iter().filter(|inner| inner.index == at).flat_map(|inner| &inner.instructions) {
+            found.push(instruction(keys, raw, at, raw.stack_height.unwrap_or(2).max(2))?);
+        }
+        if found.len() > INSTRUCTIONS_MAX {
+            return Err(Malformed);
+        }
+    }
+    Ok(found)
+}
+
+fn instruction(keys: &[Key], raw: &RawInstruction, outer: usize, depth: usize) -> Result<Instruction, Malformed> {
+    let key = |at: &usize| keys.get(*at).copied().unwrap_or_default();
+    Ok(Instruction {
+        program: key(&raw.program_id_index),
+        accounts: raw.accounts.iter().take(ACCOUNTS_MAX).map(key).collect(),
+        data: bs58::decode(&raw.data).into_vec().map_err(|_| Malformed)?,
+        outer,
+        depth,
+    })
+}
+
+fn effects(keys: &[Key], meta: &Meta) -> Result<Effects, Malformed> {
+    let before = meta.pre_balances.iter().copied();
+    let lamports: Vec<(u64, u64)> = before.zip(meta.post_balances.iter().copied()).collect();
+    if lamports.len() < keys.len() {
+        return Err(Malformed);
+    }
+    let mut token_accounts: Vec<TokenAccount> = Vec::new();
+    let sides = [(&meta.pre_token_balances, false), (&meta.post_token_balances, true)];
+    for (balances, is_after) in sides {
+        for balance in balances.as_deref().unwrap_or_default() {
+            let Some(key) = keys.get(balance.account_index).copied() else { continue };
+            let mint = decode(&balance.mint)?;
+            let owner = balance.owner.as_deref().map(decode).transpose()?;
+            let amount = balance.ui_token_amount.amount.parse().map_err(|_| Malformed)?;
+            let known = token_accounts.iter().position(|account| account.key == key && account.mint == mint);
+            let known = known.unwrap_or_else(|| {
+                let decimals = balance.ui_token_amount.decimals;
+                token_accounts.push(TokenAccount { key, mint, decimals, before: None, after: None });
+                token_accounts.len().saturating_sub(1)
+            });
+            let Some(account) = token_accounts.get_mut(known) else { continue };
+            *(if is_after { &mut account.after } else { &mut account.before }) = Some(Held { owner, amount });
+        }
+    }
+    Ok(Effects { failed: meta.err.is_some(), fee: meta.fee, lamports, token_accounts })
+}
+
+fn decode<const N: usize>(text: &str) -> Result<[u8; N], Malformed> {
+    let mut bytes = [0; N];
+    match bs58::decode(text).onto(&mut bytes) {
+        Ok(length) if length == N => Ok(bytes),
+        _ => Err(Malformed),
+    }
+}

@@ -1,0 +1,308 @@
+//! What moved, for one wallet. Balances before and after are the truth; instructions tell with whom.
+//!
+//! Wrapped SOL is SOL. Rent that goes between a wallet and its own token accounts stays the wallet's, and is no movement.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use alloy_primitives::U256;
+use sha2::{Digest, Sha256};
+
+use super::Key;
+use super::instructions::{ASSOCIATED, Done, SYSTEM, TOKEN, TOKEN_2022, WRAPPED_SOL, done};
+use super::json::{Effects, Held, TokenAccount, Transaction};
+use crate::asset::{Account, Asset, Movement, NftKind, Seen};
+
+/// Each bump is taken by half of all addresses, so one in a thousand lies below this.
+const BUMP_MIN: u8 = 246;
+
+/// Who owns which token account, and what the standard programs did.
+#[derive(Debug)]
+pub struct Ledger<'a> {
+    transaction: &'a Transaction,
+    effects: &'a Effects,
+    /// Owners that old answers do not tell, as the instructions do.
+    owners: BTreeMap<Key, Key>,
+    mints: BTreeMap<Key, Key>,
+    /// What was done, and by which outer instruction.
+    pub done: Vec<(usize, Done)>,
+}
+
+impl<'a> Ledger<'a> {
+    pub fn open(transaction: &'a Transaction, effects: &'a Effects) -> Self {
+        let mut ledger = Self {
+            transaction,
+            effects,
+            owners: BTreeMap::new(),
+            mints: effects.token_accounts.iter().map(|account| (account.key, account.mint)).collect(),
+            done: Vec::new(),
+        };
+        for instruction in &transaction.instructions {
+            if let Some(done) = done(instruction) {
+                ledger.done.push((instruction.outer, done));
+            }
+            // The authority of a source account is its owner, unless a delegate acts; the balances say so where they can.
+            let authority = match (instruction.program, instruction.data.first()) {
+                (TOKEN | TOKEN_2022, Some(3 | 4 | 8 | 9)) => instruction.accounts.get(2),
+                (TOKEN | TOKEN_2022, Some(12)) => instruction.accounts.get(3),
+                (TOKEN | TOKEN_2022, Some(6)) => instruction.accounts.get(1),
+                _ => None,
+            };
+            if let (Some(account), Some(owner)) = (instruction.accounts.first(), authority) {
+                ledger.owners.entry(*account).or_insert(*owner);
+            }
+        }
+        for (_, done) in &ledger.done {
+            if let Done::Opened { account, owner } = done {
+                ledger.owners.insert(*account, *owner);
+            }
+        }
+        for account in &effects.token_accounts {
+            let said = account.after.and_then(|held| held.owner).or(account.before.and_then(|held| held.owner));
+            if let Some(owner) = said {
+                ledger.owners.insert(account.key, owner);
+            }
+        }
+        ledger.derive_owners();
+        ledger
+    }
+
+    /// The associated account of an owner stands at an address that follows from the owner, so it tells the owner where nothing else does.
+    fn derive_owners(&mut self) {
+        let known = |account: &&TokenAccount| !self.owners.contains_key(&account.key);
+        let accounts: Vec<&TokenAccount> = self.effects.token_accounts.iter().filter(known).collect();
+        let mut found = Vec::new();
+        for account in accounts {
+            let owner = self.transaction.signed().iter().find(|owner| is_associated(account, owner));
+            found.extend(owner.map(|owner| (account.key, *owner)));
+        }
+        self.owners.extend(found);
+    }
+
+    fn owner(&self, account: &TokenAccount, held: Option<Held>) -> Option<Key> {
+        held?.owner.or_else(|| self.owners.get(&account.key).copied())
+    }
+
+    /// The owner of a token account, or the account itself.
+    fn party(&self, account: Key) -> Key {
+        self.owners.get(&account).copied().unwrap_or(account)
+    }
+
+    /// Everyone who holds or held a token here.
+    pub fn holders(&self) -> BTreeSet<Key> {
+        let accounts = self.effects.token_accounts.iter();
+        accounts
+            .flat_map(|account| [self.owner(account, account.before), self.owner(account, account.after)])
+            .flatten()
+            .collect()
+    }
+
+    /// Who owns each token account that is known here.
+    pub fn owners(&self) -> &BTreeMap<Key, Key> {
+        &self.owners
+    }
+
+    /// Which outer instruction moved which asset of the wallet.
+    pub fn touched(&self, wallet: Key) -> BTreeSet<(usize, Asset)> {
+        let mut touched = BTreeSet::new();
+        for (outer, done) in &self.done {
+            let (from, to, mint) = match *done {
+                Done::Lamports { from, to, .. } => (from, to, None),
+                Done::Tokens { from, to, .. } => (from, to, self.mints.get(&from).or_else(|| self.mints.get(&to))),
+                Done::Minted { ref mint, to, .. } => (SYSTEM, to, Some(mint)),
+                Done::Burned { ref mint, from, .. } => (from, SYSTEM, Some(mint)),
+                Done::Opened { .. } | Done::Closed { .. } | Done::Approved | Done::Revoked | Done::HandedOver => {
+                    continue;
+                }
+            };
+            let asset = mint.map_or(Asset::Native, |mint| self.asset_of(*mint));
+            if (self.party(from) == wallet) != (self.party(to) == wallet) {
+                touched.insert((*outer, asset));
+            }
+        }
+        touched
+    }
+
+    /// What went into accounts that this transaction made, and what came out of those that it closed; token accounts of wrapped SOL
+    /// without what they hold. An account that holds more than `max` keeps more than its rent, and is left out.
+    pub fn rents(&self, max: u64) -> (u64, u64) {
+        let wrapped = |key: &Key| {
+            let account = self.effects.token_accounts.iter().find(|a| a.key == *key && a.mint == WRAPPED_SOL);
+            let amount = |held: Option<Held>| held.map_or(0, |held| held.amount);
+            account.map_or((0, 0), |account| (amount(account.before), amount(account.after)))
+        };
+        let (mut made, mut closed) = (0u64, 0u64);
+        for (key, (before, after)) in self.transaction.keys.iter().zip(&self.effects.lamports) {
+            let (held_before, held_after) = wrapped(key);
+            let (before_rent, after_rent) = (before.saturating_sub(held_before), after.saturating_sub(held_after));
+            if *before == 0 && after_rent <= max {
+                made = made.saturating_add(after_rent);
+            }
+            if *after == 0 && before_rent <= max {
+                closed = closed.saturating_add(before_rent);
+            }
+        }
+        (made, closed)
+    }
+
+    /// The wallet's net movements, one per asset.
+    pub fn movements(&self, wallet: Key) -> Vec<Movement> {
+        let mut changes: BTreeMap<Asset, i128> = BTreeMap::new();
+        let native = self.lamports(wallet).saturating_add(self.rent(wallet));
+        changes.insert(Asset::Native, native);
+        for account in &self.effects.token_accounts {
+            let part = |held: Option<Held>| {
+                let mine = held.filter(|_| self.owner(account, held) == Some(wallet));
+                mine.map_or(0, |held| i128::from(held.amount))
+            };
+            let change = part(account.after).saturating_sub(part(account.before));
+            let asset = self.asset_of(account.mint);
+            let sum = changes.entry(asset).or_default();
+            *sum = sum.saturating_add(change);
+        }
+        changes.into_iter().filter_map(|(asset, change)| self.movement(wallet, asset, change)).collect()
+    }
+
+    /// What the wallet itself gained, the fee given back.
+    fn lamports(&self, wallet: Key) -> i128 {
+        let keys = self.transaction.keys.iter().zip(&self.effects.lamports);
+        let own = keys.filter(|(key, _)| **key == wallet);
+        let gained =
+            own.map(|(_, (before, after))| i128::from(*after).saturating_sub(i128::from(*before))).sum::<i128>();
+        let fee = if self.transaction.payer() == Some(wallet) { i128::from(self.effects.fee) } else { 0 };
+        gained.saturating_add(fee)
+    }
+
+    /// Rent that the wallet paid into token accounts of its own, less what came back from them.
+    fn rent(&self, wallet: Key) -> i128 {
+        let mut rent = 0i128;
+        for account in &self.effects.token_accounts {
+            let at = self.transaction.keys.iter().position(|key| *key == account.key);
+            let Some((before, after)) = at.and_then(|at| self.effects.lamports.get(at)).copied() else { continue };
+            let wrapped =
+                |held: Option<Held>| held.filter(|_| account.mint == WRAPPED_SOL).map_or(0, |held| held.amount);
+            let opened = before == 0 && self.owner(account, account.after) == Some(wallet);
+            let closed = after == 0 && self.owner(account, account.before) == Some(wallet);
+            if opened && self.funds(wallet, account.key) {
+                rent = rent.saturating_add(i128::from(after.saturating_sub(wrapped(account.after))));
+            }
+            if closed && self.is_closed_into(wallet, account.key) {
+                rent = rent.saturating_sub(i128::from(before.saturating_sub(wrapped(account.before))));
+            }
+        }
+        rent
+    }
+
+    fn funds(&self, wallet: Key, account: Key) -> bool {
+        let by_associated = self.transaction.instructions.iter().any(|instruction| {
+            instruction.program == ASSOCIATED
+                && instruction.accounts.first() == Some(&wallet)
+                && instruction.accounts.get(1) == Some(&account)
+        });
+        let pays = |(_, done): &(usize, Done)| matches!(done, Done::Lamports { from, to, .. } if *from == wallet && *to == account);
+        by_associated || self.done.iter().any(pays)
+    }
+
+    fn is_closed_into(&self, wallet: Key, account: Key) -> bool {
+        self.transaction.instructions.iter().any(|instruction| {
+            matches!(instruction.program, TOKEN | TOKEN_2022)
+                && instruction.data.first() == Some(&9)
+                && instruction.accounts.first() == Some(&account)
+                && instruction.accounts.get(1) == Some(&wallet)
+        })
+    }
+
+    fn asset_of(&self, mint: Key) -> Asset {
+        if mint == WRAPPED_SOL { Asset::Native } else { self.asset(mint) }
+    }
+
+    /// One of a kind: no decimals, and nobody here has more than one.
+    fn asset(&self, mint: Key) -> Asset {
+        let contract = Account::Solana(mint);
+        let mut accounts = self.effects.token_accounts.iter().filter(|account| account.mint == mint);
+        let is_single = accounts.all(|account| {
+            account.decimals == 0 && [account.before, account.after].into_iter().flatten().all(|held| held.amount <= 1)
+        });
+        if is_single { Asset::Nft { contract, id: U256::ZERO, kind: NftKind::SplNft } } else { Asset::Token(contract) }
+    }
+
+    fn movement(&self, wallet: Key, asset: Asset, change: i128) -> Option<Movement> {
+        if change == 0 {
+            return None;
+        }
+        let (seen, other) = self.other(wallet, asset, change > 0);
+        let (mine, other) = (Account::Solana(wallet), Account::Solana(other));
+        let (from, to) = if change > 0 { (other, mine) } else { (mine, other) };
+        Some(Movement { asset, from, to, amount: U256::from(change.unsigned_abs()), seen })
+    }
+
+    /// With whom the largest part of it moved, and in which instruction.
+    fn other(&self, wallet: Key, asset: Asset, comes_in: bool) -> (Seen, Key) {
+        let is_asset = |mint: Option<&Key>| match asset {
+            Asset::Native => mint.is_none_or(|mint| *mint == WRAPPED_SOL),
+            Asset::Token(contract) | Asset::Nft { contract, .. } => {
+                mint.is_some_and(|mint| Account::Solana(*mint) == contract)
+            }
+        };
+        let mut best: Option<(u64, usize, Key)> = None;
+        for (outer, done) in &self.done {
+            let (from, to, amount, fits) = match *done {
+                Done::Lamports { from, to, amount } => (self.party(from), self.party(to), amount, is_asset(None)),
+                Done::Tokens { from, to, amount } => {
+                    let mint = self.mints.get(&from).or_else(|| self.mints.get(&to));
+                    (self.party(from), self.party(to), amount, mint.is_some() && is_asset(mint))
+                }
+                Done::Minted { mint, to, amount } => (SYSTEM, self.party(to), amount, is_asset(Some(&mint))),
+                Done::Burned { mint, from, amount } => (self.party(from), SYSTEM, amount, is_asset(Some(&mint))),
+                Done::Opened { .. } | Done::Closed { .. } | Done::Approved | Done::Revoked | Done::HandedOver => {
+                    continue;
+                }
+            };
+            let (mine, other) = if comes_in { (to, from) } else { (from, to) };
+            if fits && mine == wallet && other != wallet && best.is_none_or(|(most, ..)| amount > most) {
+                best = Some((amount, *outer, other));
+            }
+        }
+        best.map_or_else(
+            || (Seen::Instruction(0), self.counterpart(wallet, asset, comes_in)),
+            |(_, outer, other)| (Seen::Instruction(outer), other),
+        )
+    }
+
+    /// Whoever's balance went the other way the most: a program moved it without saying so.
+    fn counterpart(&self, wallet: Key, asset: Asset, comes_in: bool) -> Key {
+        let change = |before: u64, after: u64| {
+            if comes_in { before.saturating_sub(after) } else { after.saturating_sub(before) }
+        };
+        let lamports = self
+            .transaction
+            .keys
+            .iter()
+            .zip(&self.effects.lamports)
+            .map(|(key, (b, a))| (self.party(*key), change(*b, *a)));
+        let tokens = self
+            .effects
+            .token_accounts
+            .iter()
+            .filter(|account| asset.contract() == Some(Account::Solana(account.mint)));
+        let tokens = tokens.map(|account| {
+            let amount = |held: Option<Held>| held.map_or(0, |held| held.amount);
+            (self.party(account.key), change(amount(account.before), amount(account.after)))
+        });
+        let all: Vec<(Key, u64)> = if asset == Asset::Native { lamports.collect() } else { tokens.collect() };
+        let others = all.into_iter().filter(|(party, change)| *party != wallet && *change > 0);
+        others.max_by_key(|(_, change)| *change).map_or(SYSTEM, |(party, _)| party)
+    }
+}
+
+/// Whether the account is the owner's associated one. The right bump is almost always among the first few.
+fn is_associated(account: &TokenAccount, owner: &Key) -> bool {
+    [TOKEN, TOKEN_2022].iter().any(|program| {
+        (BUMP_MIN..=u8::MAX).rev().any(|bump| {
+            let mut digest = Sha256::new();
+            for part in [owner.as_slice(), program, &account.mint, &[bump], &ASSOCIATED, b"ProgramDerivedAddress"] {
+                digest.update(part);
+            }
+            Key::from(digest.finalize()) == account.key
+        })
+    })
+}

@@ -1,0 +1,174 @@
+//! What each source says of a Solana transaction: packs over programs and their instructions, the standard programs, and the
+//! shape of what moved.
+
+use std::sync::Arc;
+
+use super::instructions::Done;
+use super::scene::SolanaScene;
+use super::{Key, programs};
+use crate::asset::{Account, Asset};
+use crate::category::Category;
+use crate::legs::{Direction, Leg};
+use crate::opinion::{LegSet, Opinion, Role, Source, Strength};
+use crate::rules::Rules;
+use crate::rules::compile::default_role;
+use crate::rules::file::Way;
+use crate::scene::Outcome;
+use crate::sources::{OPINIONS_MAX, Opinions, shape, spam};
+
+pub fn opine(scene: &SolanaScene<'_>, rules: &Rules) -> Opinions {
+    if scene.outcome == Outcome::Failed {
+        return Opinions::default();
+    }
+    let mut opinions = programs::opine(scene, rules);
+    opinions.said.extend(transfers(scene, rules));
+    if !scene.acts {
+        opinions.said.extend(spam::unsolicited(scene, rules));
+    }
+    let suggestion = shape::opinion(scene);
+    if opinions.said.is_empty() {
+        opinions.said.extend(plain(scene, rules).or_else(|| exchanged(scene, rules)));
+    }
+    opinions.said.extend(suggestion);
+    opinions.is_cut = opinions.said.len() >= OPINIONS_MAX;
+    opinions
+}
+
+/// Movements whose other side is an account of a pack that takes plain transfers for an action.
+fn transfers(scene: &SolanaScene<'_>, rules: &Rules) -> Vec<Opinion> {
+    let mut found = Vec::new();
+    for (at, leg) in scene.legs.iter().enumerate() {
+        let Account::Solana(other) = leg.other else { continue };
+        for holder in rules.solana.holders(&other) {
+            let fits = |way: Way| matches!((way, leg.direction), (Way::Out, Direction::Out) | (Way::In, Direction::In));
+            let all = rules.transfers(holder.pack, &holder.role).iter();
+            for rule in all.filter(|rule| fits(rule.way) && (!rule.native || leg.asset == Asset::Native)) {
+                // What is left beside it is the rent of the account that receives it.
+                let mut explains = rent_of(scene);
+                explains.insert(at);
+                found.push(Opinion {
+                    source: Source::Protocol,
+                    rule: rule.id.clone(),
+                    protocol: rules.protocol(holder.pack),
+                    category: rule.means,
+                    strength: Strength::Verified,
+                    role: default_role(rule.means),
+                    at: None,
+                    explains,
+                    amounts: Vec::new(),
+                    escrowed: false,
+                    unseen: false,
+                });
+            }
+        }
+    }
+    found
+}
+
+fn rent_of(scene: &SolanaScene<'_>) -> LegSet {
+    let mut rent = LegSet::EMPTY;
+    for (at, _) in scene.legs.iter().enumerate().filter(|(_, leg)| scene.is_rent(leg)) {
+        rent.insert(at);
+    }
+    rent
+}
+
+/// Only the standard programs ran: accounts were opened or closed, or something was handed over.
+fn plain(scene: &SolanaScene<'_>, rules: &Rules) -> Option<Opinion> {
+    let instructions = &scene.facts.transaction.instructions;
+    if !instructions.iter().all(|instruction| programs::is_plumbing(&instruction.program, rules)) {
+        return None;
+    }
+    let has = |direction| scene.legs.iter().any(|leg| leg.direction == direction);
+    let did = |wanted: fn(&Done) -> bool| scene.done.iter().any(|(_, done)| wanted(done));
+    let is_nft_or_rent = |leg: &Leg| leg.asset.is_nft() || scene.is_rent(leg);
+    let category = match (has(Direction::Out), has(Direction::In)) {
+        (true, true) => return None,
+        (false, false) if moves_to_itself(scene) => {
+            let to_itself = by_itself(scene, Source::Call, "solana/to-itself", Category::SelfTransfer);
+            return Some(Opinion { unseen: true, ..to_itself });
+        }
+        (false, false) if did(|done| matches!(done, Done::Revoked)) => Category::Revoke,
+        (false, false) if did(|done| matches!(done, Done::Approved)) => Category::Approval,
+        (false, false) if did(|done| matches!(done, Done::Closed { .. })) => Category::AccountClose,
+        (false, false) if did(|done| matches!(done, Done::Opened { .. })) => Category::AccountOpen,
+        (false, false) => Category::ContractCall,
+        _ if scene.legs.iter().any(|leg| leg.asset.is_nft()) && scene.legs.iter().all(is_nft_or_rent) => {
+            Category::NftTransfer
+        }
+        _ => Category::Transfer,
+    };
+    Some(by_itself(scene, Source::Call, "solana/plain", category))
+}
+
+/// Coin or tokens sent from the wallet to the wallet; making or filling an account of its own is no such move.
+fn moves_to_itself(scene: &SolanaScene<'_>) -> bool {
+    scene.done.iter().any(|(_, done)| match done {
+        Done::Lamports { from, to, amount } => *from == scene.wallet_key && from == to && *amount > 0,
+        Done::Tokens { from, to, amount } => {
+            let is_own = |account: &Key| scene.owners.get(account) == Some(&scene.wallet_key);
+            is_own(from) && is_own(to) && *amount > 0
+        }
+        Done::Minted { .. }
+        | Done::Burned { .. }
+        | Done::Opened { .. }
+        | Done::Closed { .. }
+        | Done::Approved
+        | Done::Revoked
+        | Done::HandedOver => false,
+    })
+}
+
+/// One asset for another through a program that nobody knows: by its shape a swap, and no more certain than that. Coin that only
+/// went into new accounts or to those who carry transactions, or came out of closed ones, is no side of an exchange.
+fn exchanged(scene: &SolanaScene<'_>, rules: &Rules) -> Option<Opinion> {
+    let sides: Vec<&Leg> = scene.legs.iter().filter(|leg| !scene.is_rent(leg)).collect();
+    let [one, other] = sides.as_slice() else { return None };
+    let is_pair = one.direction != other.direction && !one.asset.is_nft() && !other.asset.is_nft();
+    let is_made = one.minted_or_burned || other.minted_or_burned;
+    let may_be_else = programs::may_mean_other_than_swap(scene, rules);
+    (scene.acts && is_pair && !is_made && !may_be_else)
+        .then(|| by_itself(scene, Source::Shape, "shape/exchanged", Category::Swap))
+}
+
+fn by_itself(scene: &SolanaScene<'_>, source: Source, rule: &str, category: Category) -> Opinion {
+    Opinion {
+        source,
+        rule: rule.into(),
+        protocol: None,
+        category,
+        strength: Strength::Standard,
+        role: Role::Principal,
+        at: None,
+        explains: LegSet::all(scene.legs.len()),
+        amounts: Vec::new(),
+        escrowed: false,
+        unseen: false,
+    }
+}
+
+/// A name for the protocol even where no rule decided: of a program that some pack lists, the outermost first.
+pub fn named(scene: &SolanaScene<'_>, rules: &Rules) -> Option<Arc<str>> {
+    let mut programs: Vec<(usize, Key)> = scene
+        .facts
+        .transaction
+        .instructions
+        .iter()
+        .map(|instruction| (instruction.depth, instruction.program))
+        .collect();
+    programs.sort_by_key(|(depth, _)| *depth);
+    programs.iter().find_map(|(_, program)| name(program, rules))
+}
+
+/// The name of the first program that was called and is more than plumbing.
+pub fn called(scene: &SolanaScene<'_>, rules: &Rules) -> Option<Arc<str>> {
+    let outer = scene.facts.transaction.instructions.iter().filter(|instruction| instruction.depth == 1);
+    let mut programs =
+        outer.map(|instruction| instruction.program).filter(|program| !programs::is_plumbing(program, rules));
+    programs.find_map(|program| name(&program, rules))
+}
+
+fn name(program: &Key, rules: &Rules) -> Option<Arc<str>> {
+    let mut holders = rules.solana.holders(program).filter(|holder| !holder.is_quiet);
+    holders.find_map(|holder| rules.protocol(holder.pack))
+}

@@ -1,0 +1,187 @@
+//! What packs make of the programs that ran and of the instructions that they were given.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::json::Instruction;
+use super::scene::SolanaScene;
+use super::{Key, instructions};
+use crate::asset::Seen;
+use crate::category::{Category, Legs};
+use crate::legs::{Direction, Leg};
+use crate::opinion::{LegSet, Opinion, Source, Strength};
+use crate::rules::Rules;
+use crate::rules::solana::{InstructionRule, Weight};
+use crate::sources::{OPINIONS_MAX, Opinions};
+
+type Heard<'a> = (&'a InstructionRule, &'a Instruction);
+
+pub fn opine(scene: &SolanaScene<'_>, rules: &Rules) -> Opinions {
+    let heard = heard(scene, rules);
+    let is_unsettled = heard.iter().any(|(rule, _)| rule.unsettled);
+    let categories: BTreeSet<Category> = heard.iter().map(|(rule, _)| rule.means).collect();
+    let speakers: BTreeSet<usize> = heard.iter().map(|(_, instruction)| instruction.outer).collect();
+    let is_clean = is_clean(scene, rules);
+    let claims = heard.into_iter().take(OPINIONS_MAX).map(|(rule, instruction)| {
+        let mut explains = LegSet::EMPTY;
+        for (at, leg) in scene.legs.iter().enumerate() {
+            let is_its_own = categories.len() == 1 || is_touched(scene, leg, instruction.outer, &speakers);
+            let has_part = if rule.means == Category::ContractDeploy {
+                scene.is_deposit(leg)
+            } else if moves_nothing(rule.means) {
+                scene.is_rent(leg)
+            } else {
+                let is_cost = is_clean && scene.is_rent(leg);
+                is_cost || (is_its_own && fits(rule.means, leg))
+            };
+            if has_part {
+                explains.insert(at);
+            }
+        }
+        claim(rules, rule, instruction, explains)
+    });
+    Opinions { said: claims.collect(), is_cut: false, is_unsettled }
+}
+
+/// Its instructions say nothing of what a transaction was for: the standard programs, and those that packs call quiet.
+pub fn is_plumbing(program: &Key, rules: &Rules) -> bool {
+    instructions::is_plumbing(program) || rules.solana.holders(program).any(|holder| holder.is_quiet)
+}
+
+/// What is left beside it is rent at most.
+fn moves_nothing(category: Category) -> bool {
+    matches!(
+        category,
+        Category::ContractCall
+            | Category::ContractDeploy
+            | Category::AccountOpen
+            | Category::AccountClose
+            | Category::Approval
+            | Category::Revoke
+            | Category::Governance
+            | Category::Delegation
+    )
+}
+
+/// The rules that speak of the wallet. Within an outer instruction only those at the shallowest depth at which one does: what a program
+/// calls to do its work is its work.
+fn heard<'a>(scene: &'a SolanaScene<'_>, rules: &'a Rules) -> Vec<Heard<'a>> {
+    let all = &scene.facts.transaction.instructions;
+    let mut found: Vec<Heard<'a>> = Vec::new();
+    for instruction in all {
+        let speaks = |rule: &&InstructionRule| speaks_of(scene, rule, instruction) && is_plausible(scene, rule.means);
+        let spoken = || rules.solana.instructions(instruction).filter(speaks);
+        let is_special = spoken().any(|rule| !rule.same.is_empty());
+        found.extend(spoken().filter(|rule| is_special != rule.same.is_empty()).map(|rule| (rule, instruction)));
+    }
+    let weightiest = found.iter().map(|(rule, _)| rule.weight).max();
+    found.retain(|(rule, _)| Some(rule.weight) == weightiest);
+    let traded = found.iter().filter(|(rule, _)| is_trade(scene, rule));
+    let trades: BTreeSet<usize> = traded.map(|(rule, _)| rule.pack).collect();
+    found.retain(|(rule, _)| !is_order(rule) || !trades.contains(&rule.pack));
+    let mut shallowest: BTreeMap<usize, usize> = BTreeMap::new();
+    for (_, instruction) in &found {
+        let depth = shallowest.entry(instruction.outer).or_insert(instruction.depth);
+        *depth = instruction.depth.min(*depth);
+    }
+    found.retain(|(_, instruction)| shallowest.get(&instruction.outer) == Some(&instruction.depth));
+    found
+}
+
+/// Who buys an NFT gives none away, and has it or its price to show; who sells one takes none.
+fn is_plausible(scene: &SolanaScene<'_>, category: Category) -> bool {
+    let has = |direction| scene.legs.iter().any(|leg| leg.direction == direction);
+    let has_nft = |direction| scene.legs.iter().any(|leg| leg.direction == direction && leg.asset.is_nft());
+    if category == Category::NftPurchase {
+        return !has_nft(Direction::Out) && (has_nft(Direction::In) || has(Direction::Out));
+    }
+    category != Category::NftSale || (!has_nft(Direction::In) && (has_nft(Direction::Out) || has(Direction::In)))
+}
+
+/// Something was given and something came back.
+fn is_trade(scene: &SolanaScene<'_>, rule: &InstructionRule) -> bool {
+    let has = |direction| scene.legs.iter().any(|leg| leg.direction == direction);
+    let is_two_sided = rule.escrowed || (has(Direction::Out) && has(Direction::In));
+    matches!(rule.means, Category::Swap | Category::NftPurchase | Category::NftSale) && is_two_sided
+}
+
+/// What a trade of the same protocol includes: the order that was filled, the escrow that was emptied.
+fn is_order(rule: &InstructionRule) -> bool {
+    matches!(rule.means, Category::OrderPlace | Category::OrderCancel | Category::NftListing)
+}
+
+/// Whether the instruction acts for the wallet: at one of the rule's positions, by an account of it, or, if it names none, asked
+/// by the wallet itself or with the wallet among its accounts.
+fn speaks_of(scene: &SolanaScene<'_>, rule: &InstructionRule, instruction: &Instruction) -> bool {
+    let wallet = scene.wallet_key;
+    let account = |place: &usize| instruction.accounts.get(*place);
+    let stands = rule.who.iter().any(|place| account(place) == Some(&wallet));
+    let owner = |place: &usize| account(place).and_then(|account| scene.owners.get(account));
+    let owns = rule.owner_of.iter().any(|place| owner(place) == Some(&wallet));
+    let is_open = rule.who.is_empty() && rule.owner_of.is_empty();
+    let is_asked = scene.acts && instruction.depth == 1;
+    let is_named = is_open && (is_asked || instruction.accounts.contains(&wallet));
+    let mut shared = rule.same.iter().map(account);
+    let first = shared.next();
+    (stands || owns || is_named) && first.is_none_or(|first| first.is_some() && shared.all(|other| other == first))
+}
+
+/// Every program that was called is known.
+fn is_clean(scene: &SolanaScene<'_>, rules: &Rules) -> bool {
+    scene.facts.transaction.instructions.iter().all(|instruction| {
+        let is_known = || rules.solana.holders(&instruction.program).next().is_some();
+        instruction.depth > 1 || instructions::is_plumbing(&instruction.program) || is_known()
+    })
+}
+
+/// A deposit explains what went out and the receipt that was minted for it, not what else came in: that may have been earned.
+fn fits(category: Category, leg: &Leg) -> bool {
+    way(category).is_none_or(|way| leg.direction == way) || leg.minted_or_burned
+}
+
+/// The direction that a category moves, if only one.
+fn way(category: Category) -> Option<Direction> {
+    match (category, category.row().legs) {
+        (Category::NftMint, _) | (_, Legs::Both | Legs::Some) => None,
+        (Category::OrderPlace | Category::NftListing | Category::StakingDeposit | Category::VoteLock, _) => {
+            Some(Direction::Out)
+        }
+        (Category::OrderCancel | Category::StakingWithdraw, _) => Some(Direction::In),
+        (_, Legs::Out) => Some(Direction::Out),
+        (_, Legs::In) => Some(Direction::In),
+        (_, Legs::Any) => None,
+    }
+}
+
+/// Where several things were done, each speaks for what it moved, and for what no instruction is known to have moved.
+fn is_touched(scene: &SolanaScene<'_>, leg: &Leg, outer: usize, speakers: &BTreeSet<usize>) -> bool {
+    let mut others = speakers.iter().filter(|speaker| scene.touched.contains(&(**speaker, leg.asset)));
+    scene.touched.contains(&(outer, leg.asset)) || others.next().is_none()
+}
+
+fn claim(rules: &Rules, rule: &InstructionRule, instruction: &Instruction, explains: LegSet) -> Opinion {
+    Opinion {
+        source: Source::Protocol,
+        rule: rule.id.clone(),
+        protocol: rules.protocol(rule.pack),
+        category: rule.means,
+        strength: Strength::Verified,
+        role: rule.role,
+        at: Some(Seen::Instruction(instruction.outer)),
+        explains,
+        amounts: Vec::new(),
+        escrowed: rule.escrowed,
+        unseen: rule.unseen,
+    }
+}
+
+/// Whether a known program ran that may have done something else than swap, for whomever.
+pub fn may_mean_other_than_swap(scene: &SolanaScene<'_>, rules: &Rules) -> bool {
+    let is_else = |rule: &InstructionRule| rule.means != Category::Swap && rule.weight == Weight::Full;
+    scene.facts.transaction.instructions.iter().any(|instruction| {
+        let mut asked = rules.solana.instructions(instruction).peekable();
+        match asked.peek() {
+            Some(_) => asked.any(is_else),
+            None => rules.solana.of_program(&instruction.program).any(is_else),
+        }
+    })
+}

@@ -1,0 +1,382 @@
+//! What moved on Solana, told by balances, and what must hold for any answer of a node, however odd.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "tests fail loudly")]
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+use alloy_primitives::Address;
+use engine::asset::Asset;
+use engine::solana::Key;
+use engine::solana::instructions::{ASSOCIATED, SYSTEM, TOKEN, TOKEN_2022, WRAPPED_SOL};
+use engine::solana::json::Transaction;
+use engine::solana::movements::Ledger;
+use engine::{Account, Category, Chain, Classification, Question, Rules, SolanaFacts, classify_solana};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+static RULES: LazyLock<Rules> = LazyLock::new(|| Rules::embedded().expect("embedded packs load"));
+
+const WALLET: Key = [1; 32];
+const OTHER: Key = [2; 32];
+const MINE: Key = [3; 32];
+const THEIRS: Key = [4; 32];
+const MINT: Key = [5; 32];
+const TEMPORARY: Key = [6; 32];
+const POOL: Key = [7; 32];
+const PROGRAM: Key = [8; 32];
+/// Raydium's AMM v4.
+const RAYDIUM: &str = "675kPX9MHTjS2zt1qfr1NYHuzeLXfQM9H24wFSUt1Mp8";
+
+const SOL: u64 = 1_000_000_000;
+const RENT: u64 = 2_039_280;
+const FEE: u64 = 5_000;
+
+fn name(key: &Key) -> String {
+    bs58::encode(key).into_string()
+}
+
+/// A transaction in the making: who has what before and after, and what was asked.
+#[derive(Default)]
+struct Draft {
+    keys: Vec<String>,
+    lamports: Vec<(u64, u64)>,
+    tokens: [Vec<Value>; 2],
+    instructions: Vec<Value>,
+    inner: Vec<Value>,
+}
+
+impl Draft {
+    /// The wallet pays the fee and loses or gains so much beside it.
+    fn of_wallet(change: i64) -> Self {
+        let mut draft = Self::default();
+        draft.holds(WALLET, 100 * SOL, (100 * SOL).checked_add_signed(change).unwrap() - FEE);
+        draft
+    }
+
+    fn place(&mut self, key: &Key) -> usize {
+        let name = name(key);
+        self.keys.iter().position(|known| *known == name).unwrap_or_else(|| {
+            self.keys.push(name);
+            self.lamports.push((RENT, RENT));
+            self.keys.len() - 1
+        })
+    }
+
+    fn holds(&mut self, key: Key, before: u64, after: u64) {
+        let at = self.place(&key);
+        self.lamports[at] = (before, after);
+    }
+
+    fn token(&mut self, key: Key, mint: Key, owner: Option<Key>, amounts: [Option<u64>; 2]) {
+        let at = self.place(&key);
+        for (side, amount) in self.tokens.iter_mut().zip(amounts) {
+            side.extend(amount.map(|amount| {
+                json!({ "accountIndex": at, "mint": name(&mint), "owner": owner.map(|owner| name(&owner)),
+                        "uiTokenAmount": { "amount": amount.to_string(), "decimals": 6 } })
+            }));
+        }
+    }
+
+    fn raw(&mut self, program: &Key, accounts: &[Key], data: &[u8]) -> Value {
+        let program = self.place(program);
+        let accounts: Vec<usize> = accounts.iter().map(|key| self.place(key)).collect();
+        json!({ "programIdIndex": program, "accounts": accounts, "data": bs58::encode(data).into_string() })
+    }
+
+    fn asks(&mut self, program: Key, accounts: &[Key], data: &[u8]) {
+        let raw = self.raw(&program, accounts, data);
+        self.instructions.push(raw);
+    }
+
+    /// The last instruction calls this one.
+    fn calls(&mut self, program: Key, accounts: &[Key], data: &[u8]) {
+        let raw = self.raw(&program, accounts, data);
+        self.inner.push(json!({ "index": self.instructions.len() - 1, "instructions": [raw] }));
+    }
+
+    fn json(&self) -> Value {
+        let (before, after): (Vec<u64>, Vec<u64>) = self.lamports.iter().copied().unzip();
+        json!({
+            "slot": 7, "blockTime": 1_700_000_000,
+            "meta": { "err": null, "fee": FEE, "preBalances": before, "postBalances": after,
+                      "preTokenBalances": self.tokens[0], "postTokenBalances": self.tokens[1],
+                      "innerInstructions": self.inner },
+            "transaction": {
+                "signatures": [bs58::encode([9; 64]).into_string()],
+                "message": { "accountKeys": self.keys, "header": { "numRequiredSignatures": 1 },
+                             "instructions": self.instructions },
+            },
+        })
+    }
+
+    fn read(&self) -> Classification {
+        let transaction = Transaction::parse(&self.json().to_string()).expect("a transaction");
+        read(transaction, None).expect("the wallet takes part")
+    }
+}
+
+fn read(transaction: Transaction, wallet: Option<Key>) -> Option<Classification> {
+    // Without decimals amounts are printed as they are.
+    let chain = Chain { native_decimals: 0, ..engine::cases::chain("solana", Address::ZERO) };
+    let facts =
+        SolanaFacts { chain: Arc::new(chain), signature: [9; 64], transaction, block: None, tokens: BTreeMap::new() };
+    let question = Question { wallet: wallet.map(Account::Solana), explain: true, ..Question::default() };
+    classify_solana(&facts, &question, &RULES).ok()
+}
+
+/// Amounts that moved, signed, the coin as `None`.
+fn legs(answer: &Classification) -> Vec<(Option<String>, String)> {
+    let assets = serde_json::to_value(&answer.assets).unwrap();
+    let side = |side: &str, sign: &str| {
+        let leg = |asset: &Value| {
+            let token = asset["token_address"].as_str().map(str::to_owned);
+            (token, format!("{sign}{}", asset["amount"].as_str().unwrap()))
+        };
+        assets[side].as_array().unwrap().iter().map(leg).collect::<Vec<_>>()
+    };
+    [side("sent", "-"), side("received", "")].concat()
+}
+
+fn coin(amount: &str) -> (Option<String>, String) {
+    (None, amount.to_owned())
+}
+
+fn mint(amount: &str) -> (Option<String>, String) {
+    (Some(name(&MINT)), amount.to_owned())
+}
+
+/// `CreateAccount` and `Transfer` of the System program.
+fn system(number: u8, amount: u64) -> Vec<u8> {
+    [[number, 0, 0, 0].as_slice(), &amount.to_le_bytes()].concat()
+}
+
+fn transfer(amount: u64) -> Vec<u8> {
+    [[3].as_slice(), &amount.to_le_bytes()].concat()
+}
+
+#[test]
+fn a_temporary_account_of_wrapped_coin_cancels_out() {
+    let mut draft = Draft::of_wallet(-(i64::try_from(SOL).unwrap()));
+    draft.asks(SYSTEM, &[WALLET, TEMPORARY], &system(0, SOL + RENT));
+    draft.holds(TEMPORARY, 0, 0);
+    draft.asks(TOKEN, &[TEMPORARY, WRAPPED_SOL, WALLET], &[1]);
+    let raydium: Key = bs58::decode(RAYDIUM).into_vec().unwrap().try_into().unwrap();
+    let mut accounts = vec![POOL; 16];
+    accounts.push(WALLET);
+    draft.asks(raydium, &accounts, &[9]);
+    draft.calls(TOKEN, &[TEMPORARY, POOL, WALLET], &transfer(SOL));
+    draft.calls(TOKEN, &[THEIRS, MINE, OTHER], &transfer(70));
+    draft.asks(TOKEN, &[TEMPORARY, WALLET, WALLET], &[9]);
+    draft.token(POOL, WRAPPED_SOL, Some(OTHER), [Some(SOL), Some(2 * SOL)]);
+    draft.token(MINE, MINT, Some(WALLET), [Some(0), Some(70)]);
+    draft.token(THEIRS, MINT, Some(OTHER), [Some(70), Some(0)]);
+    let answer = draft.read();
+    assert_eq!(legs(&answer), [coin("-1000000000"), mint("70")]);
+    assert_eq!((answer.category, answer.protocol.as_deref()), (Category::Swap, Some("Raydium")));
+}
+
+#[test]
+fn rent_of_an_own_token_account_is_no_leg() {
+    let rent = i64::try_from(RENT).unwrap();
+    let mut opened = Draft::of_wallet(-rent);
+    opened.asks(ASSOCIATED, &[WALLET, MINE, WALLET, MINT, SYSTEM, TOKEN], &[]);
+    opened.calls(SYSTEM, &[WALLET, MINE], &system(0, RENT));
+    opened.holds(MINE, 0, RENT);
+    opened.token(MINE, MINT, Some(WALLET), [None, Some(0)]);
+    let answer = opened.read();
+    assert_eq!((legs(&answer), answer.category), (vec![], Category::AccountOpen));
+
+    let mut closed = Draft::of_wallet(rent);
+    closed.asks(TOKEN, &[MINE, WALLET, WALLET], &[9]);
+    closed.holds(MINE, RENT, 0);
+    closed.token(MINE, MINT, Some(WALLET), [Some(0), None]);
+    let answer = closed.read();
+    assert_eq!((legs(&answer), answer.category), (vec![], Category::AccountClose));
+}
+
+#[test]
+fn a_transfer_fee_of_token_2022_is_part_of_what_went_out() {
+    let mut draft = Draft::of_wallet(0);
+    draft.asks(TOKEN_2022, &[MINE, MINT, THEIRS, WALLET], &[[12].as_slice(), &100_u64.to_le_bytes(), &[6]].concat());
+    draft.token(MINE, MINT, Some(WALLET), [Some(100), Some(0)]);
+    draft.token(THEIRS, MINT, Some(OTHER), [Some(0), Some(99)]);
+    let answer = draft.read();
+    assert_eq!((legs(&answer), answer.category), (vec![mint("-100")], Category::Transfer));
+}
+
+#[test]
+fn owners_that_old_answers_leave_out_follow_from_instructions_and_addresses() {
+    let mut sent = Draft::of_wallet(0);
+    sent.asks(TOKEN, &[MINE, THEIRS, WALLET], &transfer(40));
+    sent.token(MINE, MINT, None, [Some(40), Some(0)]);
+    sent.token(THEIRS, MINT, None, [Some(0), Some(40)]);
+    assert_eq!(legs(&sent.read()), [mint("-40")]);
+
+    let mut digest = Sha256::new();
+    for part in [WALLET.as_slice(), &TOKEN, &MINT, &[255], &ASSOCIATED, b"ProgramDerivedAddress"] {
+        digest.update(part);
+    }
+    let associated = Key::from(digest.finalize());
+    let mut received = Draft::of_wallet(0);
+    received.asks(TOKEN, &[THEIRS, associated, OTHER], &transfer(40));
+    received.token(THEIRS, MINT, None, [Some(40), Some(0)]);
+    received.token(associated, MINT, None, [Some(0), Some(40)]);
+    assert_eq!(legs(&received.read()), [mint("40")]);
+}
+
+#[test]
+fn a_token_account_stands_for_its_owner() {
+    let mut draft = Draft::of_wallet(0);
+    draft.asks(TOKEN, &[MINE, THEIRS, WALLET], &transfer(40));
+    draft.token(MINE, MINT, Some(WALLET), [Some(40), Some(0)]);
+    draft.token(THEIRS, MINT, Some(OTHER), [Some(0), Some(40)]);
+    let transaction = Transaction::parse(&draft.json().to_string()).expect("a transaction");
+    let answer = read(transaction, Some(THEIRS)).expect("its owner takes part");
+    assert_eq!((legs(&answer), answer.perspective), (vec![mint("40")], Some(Account::Solana(OTHER))));
+}
+
+#[test]
+fn coin_that_is_only_rent_makes_no_swap() {
+    let claim = |spent: u64| {
+        let mut draft = Draft::of_wallet(-(i64::try_from(spent).unwrap()));
+        draft.asks(PROGRAM, &[WALLET, POOL], &[1, 2, 3]);
+        draft.calls(SYSTEM, &[WALLET, POOL], &system(0, spent));
+        draft.holds(POOL, 0, spent.min(RENT));
+        draft.holds(OTHER, SOL, SOL + spent.saturating_sub(RENT));
+        draft.token(MINE, MINT, Some(WALLET), [Some(0), Some(1_000)]);
+        draft.token(THEIRS, MINT, Some(OTHER), [Some(1_000), Some(0)]);
+        draft.read()
+    };
+    assert!(claim(RENT).needs_review, "an account was paid for, and something came in");
+    assert_eq!(claim(SOL).category, Category::Swap);
+}
+
+#[test]
+fn indexes_past_the_end_are_nobody() {
+    let mut draft = Draft::of_wallet(0);
+    draft.asks(TOKEN, &[MINE, THEIRS, WALLET], &transfer(1));
+    let mut value = draft.json();
+    value["transaction"]["message"]["instructions"][0] =
+        json!({ "programIdIndex": 200, "accounts": [201, 255, 9_999], "data": "3" });
+    value["meta"]["innerInstructions"] =
+        json!([{ "index": 44, "instructions": [{ "programIdIndex": 7, "accounts": [], "data": "" }] }]);
+    value["meta"]["postTokenBalances"] =
+        json!([{ "accountIndex": 99, "mint": name(&MINT), "uiTokenAmount": { "amount": "1", "decimals": 0 } }]);
+    let transaction = Transaction::parse(&value.to_string()).expect("odd, and still a transaction");
+    assert!(read(transaction, None).is_some());
+}
+
+#[test]
+fn confidential_transfers_are_honestly_unknown() {
+    let mut draft = Draft::of_wallet(0);
+    draft.asks(TOKEN_2022, &[MINE, MINT, THEIRS, WALLET], &[27, 7]);
+    let answer = draft.read();
+    assert!(answer.needs_review && answer.review_note.unwrap().contains("hidden"));
+}
+
+/// What real programs did, as recorded: over all holders a mint's tokens stay as many as they were, but for what was minted, burned
+/// or withheld as a fee; and no lamport comes from nowhere.
+#[test]
+fn recorded_tokens_and_lamports_are_conserved() {
+    let lines =
+        include_str!("../../../demo/solana.jsonl").lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let mut seen = 0;
+    for line in lines.filter(|line| line["method"] == "getTransaction") {
+        let transaction = Transaction::parse(&line["result"].to_string()).unwrap();
+        let effects = transaction.effects.as_ref().unwrap();
+        let change = |(before, after): &(u64, u64)| i128::from(*after) - i128::from(*before);
+        assert_eq!(effects.lamports.iter().map(change).sum::<i128>(), -i128::from(effects.fee));
+        let ledger = Ledger::open(&transaction, effects);
+        let mut sums: BTreeMap<String, i128> = BTreeMap::new();
+        for holder in ledger.holders() {
+            for movement in ledger.movements(holder).iter().filter(|movement| movement.asset != Asset::Native) {
+                let amount = i128::try_from(movement.amount.to::<u128>()).unwrap();
+                let sign = if movement.to == Account::Solana(holder) { 1 } else { -1 };
+                *sums.entry(format!("{:?}", movement.asset)).or_default() += sign * amount;
+                seen += 1;
+            }
+        }
+        let is_taxed = transaction.instructions.iter().any(|instruction| instruction.program == TOKEN_2022);
+        assert!(sums.values().all(|sum| if is_taxed { *sum == -100_000 } else { *sum == 0 }), "{sums:?}");
+    }
+    assert!(seen >= 10, "{seen}");
+}
+
+#[test]
+fn effects_that_the_node_forgot_are_a_review() {
+    let mut value = Draft::of_wallet(0).json();
+    value["meta"] = Value::Null;
+    let transaction = Transaction::parse(&value.to_string()).expect("old, and still a transaction");
+    assert!(read(transaction, None).expect("the payer takes part").needs_review);
+}
+
+fn keys() -> impl Strategy<Value = Key> {
+    let known = [SYSTEM, TOKEN, TOKEN_2022, ASSOCIATED, WRAPPED_SOL, WALLET, OTHER, MINE, THEIRS, MINT, POOL];
+    let raydium: Key = bs58::decode(RAYDIUM).into_vec().unwrap().try_into().unwrap();
+    prop_oneof![8 => prop::sample::select(known.to_vec()), 1 => Just(raydium), 1 => any::<Key>()]
+}
+
+fn instructions() -> impl Strategy<Value = Value> {
+    let data = prop_oneof![
+        (0_u8..30, any::<u64>()).prop_map(|(number, amount)| system(number, amount)),
+        (0_u8..30, any::<u64>()).prop_map(|(number, amount)| [[number].as_slice(), &amount.to_le_bytes()].concat()),
+        prop::collection::vec(any::<u8>(), 0..60),
+    ];
+    let index = prop_oneof![9 => 0_usize..14, 1 => any::<u16>().prop_map(usize::from)];
+    (index.clone(), prop::collection::vec(index, 0..20), data, prop::option::of(0_usize..6)).prop_map(
+        |(program, accounts, data, height)| {
+            json!({ "programIdIndex": program, "accounts": accounts, "stackHeight": height,
+                    "data": bs58::encode(data).into_string() })
+        },
+    )
+}
+
+fn balances() -> impl Strategy<Value = Vec<Value>> {
+    let one = (0_usize..16, keys(), prop::option::of(keys()), any::<u64>(), any::<u8>()).prop_map(
+        |(at, mint, owner, amount, decimals)| {
+            json!({ "accountIndex": at, "mint": name(&mint), "owner": owner.map(|owner| name(&owner)),
+                    "uiTokenAmount": { "amount": amount.to_string(), "decimals": decimals } })
+        },
+    );
+    prop::collection::vec(one, 0..8)
+}
+
+proptest! {
+    #[test]
+    fn nothing_panics_and_review_is_never_false(
+        keys in prop::collection::vec(keys(), 1..14),
+        signers in 0_usize..20,
+        lamports in prop::collection::vec((any::<u64>(), any::<u64>()), 14),
+        tokens in (balances(), balances()),
+        outer in prop::collection::vec(instructions(), 0..6),
+        inner in prop::collection::vec((0_usize..7, prop::collection::vec(instructions(), 0..5)), 0..4),
+        fee: u64,
+    ) {
+        let (before, after): (Vec<u64>, Vec<u64>) = lamports.into_iter().unzip();
+        let inner: Vec<Value> =
+            inner.into_iter().map(|(index, all)| json!({ "index": index, "instructions": all })).collect();
+        let names: Vec<String> = keys.iter().map(name).collect();
+        let value = json!({
+            "meta": { "err": null, "fee": fee, "preBalances": before, "postBalances": after,
+                      "preTokenBalances": tokens.0, "postTokenBalances": tokens.1, "innerInstructions": inner },
+            "transaction": {
+                "signatures": [],
+                "message": { "accountKeys": names, "header": { "numRequiredSignatures": signers }, "instructions": outer },
+            },
+        });
+        let transaction = Transaction::parse(&value.to_string()).expect("indexes and amounts are nobody's fault");
+        for wallet in [None, Some(WALLET)] {
+            let Some(answer) = read(transaction.clone(), wallet) else { continue };
+            let again = read(transaction.clone(), wallet).expect("as before");
+            prop_assert_eq!(serde_json::to_string(&answer).unwrap(), serde_json::to_string(&again).unwrap());
+            prop_assert_eq!(answer.needs_review, answer.taxable.is_none());
+        }
+    }
+
+    #[test]
+    fn arbitrary_text_is_no_transaction_and_no_panic(text in ".{0,200}") {
+        prop_assert!(Transaction::parse(&text).is_err());
+    }
+}
