@@ -1,7 +1,8 @@
 //! What a classification costs beside parsing the JSON that it is made of, over recorded transactions, in one run.
 //!
 //! `cargo run --release -p taxon-bench --bin engine [FILE.jsonl]`: without a file the demo chain's recording is measured. A file
-//! holds one JSON object a line with `chain_id`, `transaction`, `receipt` and `internal` (a list of `from`, `to`, `value`).
+//! holds one JSON object a line with `chain_id`, `transaction`, `receipt` and `internal` (a list of `from`, `to`, `value`), or, for
+//! Solana, with `chain` and the `result` of `getTransaction`.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -13,7 +14,8 @@ use chains::{Registry, Tape};
 use engine::evm::json::{Receipt, Transaction};
 use engine::evm::trace::{CallFrame, from_call_tracer};
 use engine::evm::{EvmFacts, InternalValue, Token};
-use engine::{Chain, Need, Question, Rules, classify, needs};
+use engine::solana::json::Transaction as SolanaTransaction;
+use engine::{Chain, Need, Question, Rules, SolanaFacts, classify, classify_solana, needs};
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -129,44 +131,99 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
-#[expect(clippy::print_stdout, reason = "the figures are the output")]
+/// Answers to `getTransaction`, as a node sent them.
+fn solana(path: Option<&str>) -> anyhow::Result<Vec<String>> {
+    let text = path.map_or(Ok(include_str!("../../../demo/solana.jsonl").to_owned()), std::fs::read_to_string)?;
+    let lines = text.lines().filter_map(|line| serde_json::from_str::<SolanaLine>(line).ok());
+    let of_solana =
+        lines.filter(|line| line.chain.contains("solana") && line.method.as_deref() != Some("getSignatureStatuses"));
+    Ok(of_solana.map(|line| line.result.get().to_owned()).collect())
+}
+
+#[derive(Deserialize)]
+struct SolanaLine {
+    chain: String,
+    method: Option<String>,
+    result: Box<RawValue>,
+}
+
 fn main() -> anyhow::Result<()> {
-    let raw = match std::env::args().nth(1) {
-        Some(path) => from_file(&path)?,
-        None => demo()?,
-    };
+    let path = std::env::args().nth(1);
     let loading = Instant::now();
     let rules = Rules::embedded().map_err(|faults| anyhow::anyhow!("{faults:?}"))?;
-    let loaded = loading.elapsed();
+    say(&format!("{} packs, loaded in {:.1?}", rules.packs.len(), loading.elapsed()));
+    let raw = path.as_deref().map_or_else(demo, from_file)?;
+    measure_evm(&raw, &rules);
+    measure_solana(&solana(path.as_deref())?, &rules)
+}
+
+fn measure_evm(raw: &[Raw], rules: &Rules) {
     let question = Question::default();
     let facts: Vec<EvmFacts> =
-        raw.iter().filter_map(|raw| parse(raw).ok()).map(|facts| with_tokens(facts, &question, &rules)).collect();
+        raw.iter().filter_map(|raw| parse(raw).ok()).map(|facts| with_tokens(facts, &question, rules)).collect();
     let (mut parsing, mut classifying, mut needing) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         parsing.push(timed(|| raw.iter().for_each(|raw| drop(black_box(parse(raw).ok())))));
         classifying.push(timed(|| {
             for facts in &facts {
-                let answer = classify(black_box(facts), &question, &rules).ok();
+                let answer = classify(black_box(facts), &question, rules).ok();
                 drop(black_box(serde_json::to_vec(&answer)));
             }
         }));
-        needing.push(timed(|| facts.iter().for_each(|facts| drop(black_box(needs(facts, &question, &rules))))));
+        needing.push(timed(|| facts.iter().for_each(|facts| drop(black_box(needs(facts, &question, rules))))));
     }
-    let per = |total: Duration| total.div_f64(f64_of(facts.len().max(1)));
-    let (parsing, classifying, needing) = (median(parsing), median(classifying), median(needing));
     let bytes: usize = raw.iter().map(|raw| raw.transaction.len() + raw.receipt.len() + raw.trace.len()).sum();
-    println!(
-        "{} transactions, {} bytes of JSON each on average; {} packs",
-        facts.len(),
-        bytes / raw.len().max(1),
-        rules.packs.len()
-    );
-    println!("rules loaded in      {loaded:>10.1?}");
-    println!("parsing the JSON     {:>10.1?} per transaction", per(parsing));
-    println!("telling what it needs{:>10.1?} per transaction", per(needing));
-    println!("classification       {:>10.1?} per transaction, to the finished answer", per(classifying));
-    println!("ratio classification / parsing = {:.2} (goal: at most 1.5)", classifying.div_duration_f64(parsing));
+    let needed = per(median(needing), facts.len());
+    report("EVM", facts.len(), bytes, median(parsing), median(classifying));
+    say(&format!("telling what it needs {needed:>9.1?} per transaction"));
+}
+
+fn measure_solana(raw: &[String], rules: &Rules) -> anyhow::Result<()> {
+    let mut registry = Registry::embedded()?;
+    registry.add(include_str!("../../../demo/chain.toml"))?;
+    let chain = registry.find("demo-solana").context("the demo chain")?;
+    let question = Question::default();
+    let facts: Vec<SolanaFacts> = raw
+        .iter()
+        .filter_map(|text| SolanaTransaction::parse(text).ok())
+        .map(|transaction| SolanaFacts {
+            chain: Arc::clone(chain),
+            signature: transaction.signatures.first().copied().unwrap_or([0; 64]),
+            transaction,
+            block: None,
+            tokens: BTreeMap::new(),
+        })
+        .collect();
+    let (mut parsing, mut classifying) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        parsing.push(timed(|| raw.iter().for_each(|text| drop(black_box(SolanaTransaction::parse(text).ok())))));
+        classifying.push(timed(|| {
+            for facts in &facts {
+                let answer = classify_solana(black_box(facts), &question, rules).ok();
+                drop(black_box(serde_json::to_vec(&answer)));
+            }
+        }));
+    }
+    let bytes: usize = raw.iter().map(String::len).sum();
+    report("Solana", facts.len(), bytes, median(parsing), median(classifying));
     Ok(())
+}
+
+fn report(family: &str, count: usize, bytes: usize, parsing: Duration, classifying: Duration) {
+    say(&format!("\n{family}: {count} transactions, {} bytes of JSON each on average", bytes / count.max(1)));
+    say(&format!("parsing the JSON      {:>9.1?} per transaction", per(parsing, count)));
+    say(&format!("classification        {:>9.1?} per transaction, to the finished answer", per(classifying, count)));
+    let ratio = classifying.div_duration_f64(parsing);
+    say(&format!("ratio classification / parsing = {ratio:.2} (goal: at most 1.5)"));
+}
+
+#[expect(clippy::print_stdout, reason = "the figures are the output")]
+fn say(line: &str) {
+    println!("{line}");
+}
+
+fn per(total: Duration, count: usize) -> Duration {
+    total.div_f64(f64_of(count.max(1)))
 }
 
 fn f64_of(count: usize) -> f64 {

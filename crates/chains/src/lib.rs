@@ -5,6 +5,7 @@ pub mod evm;
 pub mod registry;
 pub mod resolve;
 pub mod rpc;
+pub mod solana;
 pub mod tape;
 
 pub use error::{FetchError, UpstreamError};

@@ -4,45 +4,63 @@ use std::sync::Arc;
 
 use alloy_primitives::B256;
 use engine::evm::json::Transaction;
-use engine::{Chain, EvmFacts, Family, Question, Rules, TxHash};
+use engine::{Chain, Classification, EvmFacts, Family, Question, Rules, SolanaFacts, TxHash, WalletNotInTransaction};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
 use crate::error::{FetchError, UpstreamError};
 use crate::evm::{Early, EvmChain, Lookup};
+use crate::solana::{self, SolanaChain};
 
 /// The chains that this instance has an upstream for, in order of preference.
 #[derive(Debug, Default)]
 pub struct Upstreams {
     chains: Vec<Arc<EvmChain>>,
+    solana: Vec<Arc<SolanaChain>>,
 }
 
 /// A transaction and the chain that has it; it is completed per question.
 #[derive(Debug, Clone)]
-pub struct Fetched {
-    chain: Arc<EvmChain>,
-    facts: Arc<EvmFacts>,
+pub enum Fetched {
+    Evm { chain: Arc<EvmChain>, facts: Arc<EvmFacts> },
+    Solana { chain: Arc<SolanaChain>, facts: Arc<SolanaFacts> },
 }
 
 impl Fetched {
     pub fn chain(&self) -> &Arc<Chain> {
-        self.chain.chain()
+        match self {
+            Self::Evm { chain, .. } => chain.chain(),
+            Self::Solana { chain, .. } => chain.chain(),
+        }
     }
 
-    /// The facts with everything that this question needs of them.
-    pub async fn complete(&self, question: &Question, rules: &Rules) -> Result<EvmFacts, FetchError> {
-        let completed = self.chain.complete((*self.facts).clone(), question, rules).await;
-        completed.map_err(|error| upstream(&self.chain, error))
+    /// Gathers everything that this question needs of the facts, and asks the engine.
+    pub async fn classify(
+        &self,
+        question: &Question,
+        rules: &Rules,
+    ) -> Result<Result<Classification, WalletNotInTransaction>, FetchError> {
+        match self {
+            Self::Evm { chain, facts } => {
+                let facts = chain.complete((**facts).clone(), question, rules).await;
+                Ok(engine::classify(&facts.map_err(|error| upstream(chain.chain(), error))?, question, rules))
+            }
+            Self::Solana { chain, facts } => {
+                let facts = chain.complete((**facts).clone(), question, rules).await;
+                Ok(engine::classify_solana(&facts, question, rules))
+            }
+        }
     }
 }
 
 impl Upstreams {
-    pub fn new(chains: Vec<EvmChain>) -> Self {
-        Self { chains: chains.into_iter().map(Arc::new).collect() }
+    pub fn new(chains: Vec<EvmChain>, solana: Vec<SolanaChain>) -> Self {
+        Self { chains: chains.into_iter().map(Arc::new).collect(), solana: solana.into_iter().map(Arc::new).collect() }
     }
 
     pub fn chains(&self) -> impl Iterator<Item = &Arc<Chain>> {
-        self.chains.iter().map(|chain| chain.chain())
+        let evm = self.chains.iter().map(|chain| chain.chain());
+        evm.chain(self.solana.iter().map(|chain| chain.chain()))
     }
 
     pub fn serves(&self, slug: &str) -> bool {
@@ -52,12 +70,9 @@ impl Upstreams {
     /// Finds the hash on the pinned chain first, else on every served chain of its family, and fetches what a node
     /// says of it.
     pub async fn fetch(&self, hash: TxHash, pinned: Option<&str>) -> Result<Fetched, FetchError> {
-        let TxHash::Evm(hash) = hash else {
-            // No Solana chain is served yet, so none has it.
-            return Err(match pinned {
-                Some(pinned) => FetchError::NotFound { pinned: pinned.to_owned() },
-                None => FetchError::NotDetected,
-            });
+        let hash = match hash {
+            TxHash::Evm(hash) => hash,
+            TxHash::Solana(signature) => return self.fetch_solana(signature, pinned).await,
         };
         match pinned.and_then(|slug| self.chains.iter().find(|chain| chain.chain().slug == slug)) {
             Some(chain) => self.fetch_pinned(chain, hash).await,
@@ -68,9 +83,34 @@ impl Upstreams {
         }
     }
 
+    /// The pinned chain first, then the others of its family, by the same rules as above.
+    async fn fetch_solana(&self, signature: [u8; 64], pinned: Option<&str>) -> Result<Fetched, FetchError> {
+        let is_pinned = |chain: &Arc<SolanaChain>| pinned == Some(chain.chain().slug.as_str());
+        let (first, others): (Vec<_>, Vec<_>) = self.solana.iter().partition(|chain| is_pinned(chain));
+        let mut failure = None;
+        for (chain, is_first) in
+            first.into_iter().map(|chain| (chain, true)).chain(others.into_iter().map(|c| (c, false)))
+        {
+            match chain.lookup(signature).await {
+                Ok(solana::Lookup::Landed(facts)) => {
+                    return Ok(Fetched::Solana { chain: Arc::clone(chain), facts: Arc::new(*facts) });
+                }
+                Ok(solana::Lookup::Pending) => {
+                    return Err(FetchError::NotYetMined { chain: chain.chain().slug.clone() });
+                }
+                Ok(solana::Lookup::Absent) => {}
+                Err(error) if is_first => return Err(upstream(chain.chain(), error)),
+                Err(error) => failure = failure.or(Some(upstream(chain.chain(), error))),
+            }
+        }
+        let absent =
+            || pinned.map_or(FetchError::NotDetected, |pinned| FetchError::NotFound { pinned: pinned.to_owned() });
+        Err(failure.unwrap_or_else(absent))
+    }
+
     /// A chain that failed to answer is not corrected: that would rest on an absence not shown.
     async fn fetch_pinned(&self, chain: &Arc<EvmChain>, hash: B256) -> Result<Fetched, FetchError> {
-        let (lookup, early) = chain.lookup_whole(hash).await.map_err(|error| upstream(chain, error))?;
+        let (lookup, early) = chain.lookup_whole(hash).await.map_err(|error| upstream(chain.chain(), error))?;
         match (lookup, early) {
             (Lookup::Mined(transaction), Some(early)) => {
                 facts(chain, *transaction, std::future::ready(early), Vec::new()).await
@@ -105,7 +145,7 @@ impl Upstreams {
                 }
                 Ok(Lookup::Pending) => pending = Some(chain.chain().slug.clone()),
                 Ok(Lookup::Absent) => {}
-                Err(error) => failure = failure.or(Some(upstream(chain, error))),
+                Err(error) => failure = failure.or(Some(upstream(chain.chain(), error))),
             }
         }
         drop(answers);
@@ -129,11 +169,11 @@ async fn facts(
     early: impl Future<Output = Early>,
     also_on: Vec<String>,
 ) -> Result<Fetched, FetchError> {
-    let mut facts = chain.facts(transaction, early).await.map_err(|error| upstream(chain, error))?;
+    let mut facts = chain.facts(transaction, early).await.map_err(|error| upstream(chain.chain(), error))?;
     facts.also_on = also_on;
-    Ok(Fetched { chain: Arc::clone(chain), facts: Arc::new(facts) })
+    Ok(Fetched::Evm { chain: Arc::clone(chain), facts: Arc::new(facts) })
 }
 
-fn upstream(chain: &EvmChain, error: UpstreamError) -> FetchError {
-    FetchError::Upstream { chain: chain.chain().slug.clone(), error }
+fn upstream(chain: &Chain, error: UpstreamError) -> FetchError {
+    FetchError::Upstream { chain: chain.slug.clone(), error }
 }

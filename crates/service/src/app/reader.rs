@@ -7,7 +7,7 @@ use std::time::Duration;
 use chains::{FetchError, Fetched, Registry, Upstreams};
 use engine::category::{LedgerAction, Treatment};
 use engine::classification::{API_VERSION, Assets, ChainCorrected};
-use engine::{Category, Chain, Classification, Question, Rules, TxHash, classify};
+use engine::{Category, Chain, Classification, Question, Rules, TxHash};
 use tokio::sync::OnceCell;
 
 use super::Item;
@@ -86,8 +86,8 @@ impl Reader {
         fetch: &SharedFetch,
     ) -> Result<Classification, ApiError> {
         let fetched = fetch.get_or_init(|| self.upstreams.fetch(hash, pinned)).await.clone()?;
-        let facts = fetched.complete(question, &self.rules).await?;
-        let mut result = classify(&facts, question, &self.rules).map_err(|_| ApiError::WalletNotInTransaction)?;
+        let read = fetched.classify(question, &self.rules).await?;
+        let mut result = read.map_err(|_| ApiError::WalletNotInTransaction)?;
         let detected = &fetched.chain().slug;
         if let Some(requested) = pinned.filter(|pinned| *pinned != detected.as_str()) {
             result.chain_corrected =

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use chains::evm::EvmChain;
+use chains::solana::SolanaChain;
 use chains::{Node, Recorder, Registry, Tape, Upstreams};
 use engine::{Family, Rules};
 
@@ -14,9 +15,11 @@ use crate::config::Config;
 use crate::limits::Limits;
 use crate::store::{Clock, Database, Store};
 
-/// The demo chain: real contracts on a real local node, recorded by the project itself.
-const DEMO_CHAIN: &str = include_str!("../../../../demo/chain.toml");
-const DEMO_TAPE: &str = include_str!("../../../../demo/evm.jsonl");
+/// The demo chains: real contracts on a real local node and real programs in a real runtime, recorded by the project itself.
+const DEMO_CHAINS: &str = include_str!("../../../../demo/chain.toml");
+const DEMO_TAPE: &str =
+    concat!(include_str!("../../../../demo/evm.jsonl"), include_str!("../../../../demo/solana.jsonl"));
+const DEMO_SLUGS: [&str; 2] = ["demo", "demo-solana"];
 
 /// Whether the demo chains are served beside the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +85,7 @@ pub(crate) fn registry(config: &Config, demo: Demo) -> anyhow::Result<Registry> 
         registry.add(&text).with_context(|| path.display().to_string())?;
     }
     if demo == Demo::On {
-        registry.add(DEMO_CHAIN).context("the demo chain")?;
+        registry.add(DEMO_CHAINS).context("the demo chains")?;
     }
     Ok(registry)
 }
@@ -100,10 +103,10 @@ pub(crate) fn upstreams(
         }
     }
     let recorder = record.map(Recorder::create).transpose().context("the recording cannot be written")?.map(Arc::new);
-    let tape = Arc::new(Tape::read(DEMO_TAPE).context("the demo chain's recording")?);
-    let mut nodes = Vec::new();
+    let tape = Arc::new(Tape::read(DEMO_TAPE).context("the recording of the demo chains")?);
+    let (mut evm, mut solana) = (Vec::new(), Vec::new());
     for chain in registry.chains() {
-        let is_demo = demo == Demo::On && chain.slug == "demo";
+        let is_demo = demo == Demo::On && DEMO_SLUGS.contains(&chain.slug.as_str());
         let named = |slug: &&String| registry.find(slug).is_some_and(|named| named.slug == chain.slug);
         let configured = config.rpc.iter().find(|(slug, _)| named(slug)).map(|(_, urls)| urls);
         let urls = match configured {
@@ -111,19 +114,21 @@ pub(crate) fn upstreams(
             None if config.rpc.is_empty() => &chain.endpoints,
             None => &Vec::new(),
         };
-        if chain.family == Family::Solana {
-            if configured.is_some() {
-                tracing::warn!(chain = %chain.slug, "this version does not read Solana: the chain is not served");
-            }
-        } else if is_demo {
-            nodes.push(EvmChain::new(Node::tape(Arc::clone(chain), Arc::clone(&tape))));
+        let node = if is_demo {
+            Node::tape(Arc::clone(chain), Arc::clone(&tape))
         } else if !urls.is_empty() {
             let node = Node::live(Arc::clone(chain), urls, recorder.clone());
-            nodes.push(EvmChain::new(node.with_context(|| format!("upstream of `{}`", chain.slug))?));
+            node.with_context(|| format!("upstream of `{}`", chain.slug))?
+        } else {
+            continue;
+        };
+        match chain.family {
+            Family::Evm => evm.push(EvmChain::new(node)),
+            Family::Solana => solana.push(SolanaChain::new(node)),
         }
     }
-    if nodes.is_empty() {
-        bail!("no chain is served: set TAXON_RPC_<SLUG> for at least one EVM chain, or start with --demo");
+    if evm.is_empty() && solana.is_empty() {
+        bail!("no chain is served: set TAXON_RPC_<SLUG> for at least one chain, or start with --demo");
     }
-    Ok(Upstreams::new(nodes))
+    Ok(Upstreams::new(evm, solana))
 }

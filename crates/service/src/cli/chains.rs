@@ -17,13 +17,11 @@ pub(super) fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode> {
     let registry = registry(config, if args.demo { Demo::On } else { Demo::Off })?;
     let is_configured = |slug: &str| config.rpc.keys().any(|name| registry.find(name).is_some_and(|c| c.slug == slug));
     let rows = registry.chains().iter().map(|chain| {
-        let is_read = chain.family == engine::Family::Evm;
-        let served = match (is_read, config.rpc.is_empty(), is_configured(&chain.slug)) {
-            (false, ..) => "not yet read",
-            (true, _, true) => "configured endpoints",
-            (true, true, false) if !chain.endpoints.is_empty() => "public endpoints",
-            (true, ..) if chain.slug == "demo" => "recorded",
-            (true, ..) => "not served",
+        let served = match (config.rpc.is_empty(), is_configured(&chain.slug)) {
+            (_, true) => "configured endpoints",
+            (true, false) if !chain.endpoints.is_empty() => "public endpoints",
+            _ if chain.slug.starts_with("demo") => "recorded",
+            _ => "not served",
         };
         let id = chain.chain_id.map_or_else(String::new, |id| id.to_string());
         vec![chain.slug.clone(), id, chain.native_symbol.clone(), served.to_owned(), chain.aliases.join(", ")]

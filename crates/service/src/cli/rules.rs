@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use engine::Category;
 use engine::rules::Pack;
-use engine::rules::file::{PackFile, Way};
+use engine::rules::file::{InstructionRow, PackFile, Way};
 
 use super::terminal::{print, table};
 use crate::app::rules;
@@ -24,9 +24,11 @@ pub(super) enum Command {
 
 pub(super) fn run(config: &Config, command: &Command) -> anyhow::Result<ExitCode> {
     let rules = rules(config)?;
-    let (packs, contracts, events, calls) = rules.counts();
-    let totals =
-        format!("{packs} packs, {contracts} contracts, {events} events, {calls} calls; engine {}\n", rules.engine);
+    let (packs, contracts, events, calls, instructions) = rules.counts();
+    let totals = format!(
+        "{packs} packs, {contracts} contracts, {events} events, {calls} calls, {instructions} instructions; engine {}\n",
+        rules.engine
+    );
     match command {
         Command::Check => {
             let faults = engine::cases::check(&rules);
@@ -40,11 +42,12 @@ pub(super) fn run(config: &Config, command: &Command) -> anyhow::Result<ExitCode
             let rows = rules.packs.iter().map(|pack| {
                 let contracts: usize =
                     pack.file.contracts.values().flat_map(|chains| chains.values()).map(Vec::len).sum();
-                let counts = [contracts, pack.file.event.len(), pack.file.call.len()].map(|count| count.to_string());
-                let [contracts, events, calls] = counts;
-                vec![pack.id.clone(), pack.name.to_string(), contracts, events, calls]
+                let file = &pack.file;
+                let counts = [contracts, file.event.len(), file.call.len(), file.instruction.len()];
+                let [contracts, events, calls, instructions] = counts.map(|count| count.to_string());
+                vec![pack.id.clone(), pack.name.to_string(), contracts, events, calls, instructions]
             });
-            print(&table(&["PACK", "NAME", "CONTRACTS", "EVENTS", "CALLS"], rows));
+            print(&table(&["PACK", "NAME", "CONTRACTS", "EVENTS", "CALLS", "INSTRUCTIONS"], rows));
             print(&totals);
         }
         Command::Show { name } => {
@@ -76,7 +79,9 @@ fn page(pack: &Pack) -> String {
         for (word, text) in lines.into_iter().filter_map(|(word, text)| text.as_ref().map(|text| (word, text))) {
             let _ = writeln!(out, "  {word:<6} {text}");
         }
-        for (word, text) in case.moves.iter().map(|m| ("moves", m)).chain(case.logs.iter().map(|l| ("logs", l))) {
+        let asked = case.instructions.iter().map(|text| ("asks", text));
+        let moved = case.moves.iter().map(|text| ("moves", text));
+        for (word, text) in asked.chain(moved).chain(case.logs.iter().map(|text| ("logs", text))) {
             let _ = writeln!(out, "  {word:<6} {text}");
         }
         let reads = match &case.reads {
@@ -113,7 +118,8 @@ fn places(file: &PackFile, out: &mut String) {
 }
 
 fn rows(file: &PackFile, out: &mut String) {
-    if !(file.event.is_empty() && file.call.is_empty() && file.transfer.is_empty() && file.actor.is_empty()) {
+    let rows = [file.event.len(), file.call.len(), file.transfer.len(), file.actor.len(), file.instruction.len()];
+    if rows.iter().any(|count| *count > 0) {
         let _ = writeln!(out, "\n## What it says, and what that means for tax");
     }
     let legs = |out: &mut String, sent: &[String], received: &[String]| {
@@ -135,6 +141,20 @@ fn rows(file: &PackFile, out: &mut String) {
         let means = row.means.as_deref().map_or_else(|| "what the calls inside it mean".to_owned(), meaning);
         let _ = writeln!(out, "  means  {means}");
     }
+    for row in &file.instruction {
+        let name = [&row.anchor, &row.data].into_iter().flatten().next().map_or("", |name| name.get_ref().as_str());
+        let name = if name.is_empty() { "of any kind" } else { name };
+        let _ = writeln!(out, "\ninstruction {name}\n  on     {}, for {}", row.on.get_ref(), whom(row));
+        for (numbers, word) in [(&row.positive, "above zero"), (&row.negative, "below zero"), (&row.zero, "zero")] {
+            for [at, _] in numbers {
+                let _ = writeln!(out, "  if     the number at byte {at} of its data is {word}");
+            }
+        }
+        if let Some(about) = &row.about {
+            let _ = writeln!(out, "  where  {about}");
+        }
+        let _ = writeln!(out, "  means  {}", meaning(&row.means));
+    }
     for row in &file.transfer {
         let way = match row.way {
             Way::Out => "to",
@@ -146,6 +166,15 @@ fn rows(file: &PackFile, out: &mut String) {
         let _ = writeln!(out, "\nactor by {}\n  on     {}", row.signature.get_ref(), row.on);
         let _ = writeln!(out, "  means  {} acts; the sender only carries it", row.who);
     }
+}
+
+/// Whom an instruction speaks of.
+fn whom(row: &InstructionRow) -> String {
+    let places = |places: &[usize]| places.iter().map(usize::to_string).collect::<Vec<_>>().join(" or ");
+    let stands = (!row.who.is_empty()).then(|| format!("whoever stands at position {}", places(&row.who)));
+    let owns = (!row.owner_of.is_empty()).then(|| format!("the owner of token account {}", places(&row.owner_of)));
+    let named: Vec<String> = [stands, owns].into_iter().flatten().collect();
+    if named.is_empty() { "whoever asks".to_owned() } else { named.join(", or ") }
 }
 
 /// A category with its treatment.

@@ -22,4 +22,5 @@ mod meter;
 mod quota;
 mod reading;
 mod requests;
+mod solana;
 mod upstream_use;

@@ -1,0 +1,215 @@
+//! Solana over HTTP: a node that plays back what real programs did (demo/solana.jsonl), and the same node when it lies, forgets or
+//! breaks. Each ends in its own code or in an honest review.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use super::harness::{Scenario, Setup, Taxon};
+
+type Tamper = dyn Fn(&str, Value) -> Value + Send + Sync;
+
+struct Inside {
+    /// By method and parameters.
+    answers: BTreeMap<(String, String), Value>,
+    tamper: Box<Tamper>,
+    requests: AtomicUsize,
+}
+
+/// What the recording knows is answered; signatures that it does not know are on no chain.
+struct Node {
+    url: String,
+    inside: Arc<Inside>,
+}
+
+impl Node {
+    async fn start(tamper: impl Fn(&str, Value) -> Value + Send + Sync + 'static) -> Self {
+        let tape = include_str!("../../../../demo/solana.jsonl");
+        let exchanges = tape.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let answers = exchanges.map(|one| {
+            ((one["method"].as_str().unwrap().to_owned(), one["params"].to_string()), one["result"].clone())
+        });
+        let inside = Inside { answers: answers.collect(), tamper: Box::new(tamper), requests: AtomicUsize::new(0) };
+        let inside = Arc::new(inside);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let router = Router::new().fallback(answer).with_state(Arc::clone(&inside));
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Self { url, inside }
+    }
+
+    fn requests(&self) -> usize {
+        self.inside.requests.swap(0, Ordering::SeqCst)
+    }
+
+    async fn taxon(&self) -> Taxon {
+        let mut setup = Setup::demo();
+        setup.flags.clear();
+        setup.env.clear();
+        setup.with("TAXON_RPC_SOLANA", &self.url).start().await
+    }
+}
+
+async fn answer(State(inside): State<Arc<Inside>>, body: Bytes) -> Vec<u8> {
+    inside.requests.fetch_add(1, Ordering::SeqCst);
+    let questions = match serde_json::from_slice(&body).unwrap() {
+        Value::Array(questions) => questions,
+        question => vec![question],
+    };
+    let one = |question: &Value| {
+        let method = question["method"].as_str().unwrap();
+        let known = inside.answers.get(&(method.to_owned(), question["params"].to_string())).cloned();
+        let result = known.unwrap_or_else(|| match method {
+            "getTransaction" => Value::Null,
+            "getSignatureStatuses" => json!({ "context": { "slot": 1 }, "value": [null] }),
+            "getMultipleAccounts" => json!({ "context": { "slot": 1 }, "value": [] }),
+            _ => json!([]),
+        });
+        json!({ "jsonrpc": "2.0", "id": question["id"], "result": (inside.tamper)(method, result) })
+    };
+    let told: Vec<Value> = questions.iter().map(one).collect();
+    serde_json::to_vec(&told).unwrap()
+}
+
+fn signature(name: &str) -> String {
+    let scenario: Scenario = serde_json::from_str(include_str!("../../../../demo/solana-scenario.json")).unwrap();
+    scenario.named(name).hash.clone()
+}
+
+#[tokio::test]
+async fn a_signature_is_read_in_one_request_and_unknown_mints_in_one_more() {
+    let node = Node::start(|_, answer| answer).await;
+    let taxon = node.taxon().await;
+    let sent = taxon.classify(&signature("sol_transfer")).await;
+    assert_eq!((sent.status, &sent.body["category"]), (200, &json!("transfer")), "{}", sent.body);
+    assert_eq!(sent.body["assets"]["sent"][0]["amount"], "1.25");
+    assert_eq!((&sent.body["block"]["finalized"], &sent.body["chain"]), (&json!(true), &json!("solana")));
+    assert_eq!(node.requests(), 1);
+    assert_eq!(taxon.classify(&signature("spl_transfer")).await.status, 200);
+    assert_eq!(node.requests(), 2, "the mint was unknown");
+    assert_eq!(taxon.classify(&signature("spl_receipt")).await.status, 200);
+    assert_eq!(node.requests(), 1, "the same mint is known now");
+}
+
+#[tokio::test]
+async fn a_batch_costs_few_requests() {
+    let node = Node::start(|_, answer| answer).await;
+    let taxon = node.taxon().await;
+    let scenario: Scenario = serde_json::from_str(include_str!("../../../../demo/solana-scenario.json")).unwrap();
+    let items: Vec<Value> =
+        scenario.transactions.iter().cycle().take(100).map(|done| json!({ "hash": done.hash })).collect();
+    let batch = taxon.post("/v1/classify-batch", &json!({ "hashes": items })).await;
+    assert!(batch.body["results"].as_array().unwrap().iter().all(|row| row["error"].is_null()), "{}", batch.body);
+    let requests = node.requests();
+    assert!(requests <= 6, "{requests} requests");
+}
+
+#[tokio::test]
+async fn chains_are_corrected_and_absence_is_told() {
+    let node = Node::start(|_, answer| answer).await;
+    let taxon = node.taxon().await;
+    let unknown = "5".repeat(87);
+    assert_eq!(taxon.classify(&unknown).await.code(), "chain_not_detected");
+    let pinned = taxon.post("/v1/classify", &json!({ "hash": unknown, "chain": "solana" })).await;
+    assert_eq!((pinned.status, pinned.code()), (404, "tx_not_found"));
+    for malformed in ["0".repeat(87), "l".repeat(88), "5".repeat(80), "5".repeat(100)] {
+        assert_eq!(taxon.classify(&malformed).await.code(), "invalid_hash", "{malformed}");
+    }
+}
+
+#[tokio::test]
+async fn seen_but_not_confirmed_is_not_yet_mined() {
+    let node = Node::start(|method, answer| if method == "getTransaction" { Value::Null } else { answer }).await;
+    let answer = node.taxon().await.classify(&signature("sol_transfer")).await;
+    assert_eq!((answer.status, answer.code()), (404, "tx_not_yet_mined"));
+}
+
+type Tampering = fn(Value) -> Value;
+
+/// A tampered `getTransaction`, and what the caller is told.
+#[tokio::test]
+async fn a_node_that_lies_or_breaks_is_told_apart() {
+    let cases: [(Tampering, &str); 4] = [
+        (
+            |mut answer| {
+                answer["transaction"]["signatures"][0] = json!("2".repeat(88));
+                answer
+            },
+            "upstream_inconsistent",
+        ),
+        (|_| json!("nonsense"), "upstream_bad_response"),
+        (
+            |mut answer| {
+                answer["meta"]["preBalances"] = json!([1]);
+                answer
+            },
+            "upstream_bad_response",
+        ),
+        (
+            |mut answer| {
+                answer["transaction"]["message"]["instructions"][0]["data"] = json!("0OIl");
+                answer
+            },
+            "upstream_bad_response",
+        ),
+    ];
+    for (tamper, code) in cases {
+        let node =
+            Node::start(move |method, answer| if method == "getTransaction" { tamper(answer) } else { answer }).await;
+        let answer = node.taxon().await.classify(&signature("sol_transfer")).await;
+        assert_eq!((answer.status, answer.code()), (502, code), "{}", answer.body);
+    }
+}
+
+/// Old slots, lookup tables that are not loaded, indexes past the end: honest, and never a guess.
+#[tokio::test]
+async fn what_a_node_no_longer_knows_is_for_a_person() {
+    let cases: [fn(Value) -> Value; 3] = [
+        |mut answer| {
+            answer["meta"] = Value::Null;
+            answer
+        },
+        |mut answer| {
+            answer["transaction"]["message"]["addressTableLookups"] = json!([{ "accountKey": "x" }]);
+            answer
+        },
+        |mut answer| {
+            answer["transaction"]["message"]["instructions"][0]["programIdIndex"] = json!(99);
+            answer["transaction"]["message"]["instructions"][0]["accounts"] = json!([250, 251]);
+            answer
+        },
+    ];
+    for tamper in cases {
+        let node =
+            Node::start(move |method, answer| if method == "getTransaction" { tamper(answer) } else { answer }).await;
+        let answer = node.taxon().await.classify(&signature("spl_transfer_to_new_account")).await;
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        assert_eq!(
+            (&answer.body["needs_review"], &answer.body["taxable"]),
+            (&json!(true), &Value::Null),
+            "{}",
+            answer.body
+        );
+        assert!(!answer.body["review_note"].as_str().unwrap().is_empty());
+    }
+}
+
+/// Megabytes of log lines are not even looked at.
+#[tokio::test]
+async fn long_logs_do_no_harm() {
+    let node = Node::start(|method, mut answer| {
+        if method == "getTransaction" {
+            answer["meta"]["logMessages"] = json!(["x".repeat(10_000_000)]);
+        }
+        answer
+    })
+    .await;
+    let answer = node.taxon().await.classify(&signature("sol_transfer")).await;
+    assert!(answer.status == 200 || answer.code() == "upstream_bad_response", "{}", answer.status);
+}
