@@ -67,23 +67,11 @@ pub fn weigh(weighing: &Weighing<'_>) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::opinion::{LegSet, Role};
+    use crate::opinion::LegSet;
     use proptest::prelude::*;
 
     fn opinion(source: Source, strength: Strength, category: Category) -> Opinion {
-        Opinion {
-            source,
-            rule: "test".into(),
-            protocol: None,
-            category,
-            strength,
-            role: Role::Principal,
-            at: None,
-            explains: LegSet::EMPTY,
-            amounts: Vec::new(),
-            escrowed: false,
-            unseen: false,
-        }
+        Opinion::new(source, "test", category, strength, LegSet::EMPTY)
     }
 
     fn sources() -> impl Strategy<Value = Source> {

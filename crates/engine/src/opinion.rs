@@ -123,6 +123,29 @@ pub struct Opinion {
 }
 
 impl Opinion {
+    /// A principal claim that names no protocol, no place and no amounts.
+    pub fn new(
+        source: Source,
+        rule: impl Into<Arc<str>>,
+        category: Category,
+        strength: Strength,
+        explains: LegSet,
+    ) -> Self {
+        Self {
+            source,
+            rule: rule.into(),
+            protocol: None,
+            category,
+            strength,
+            role: Role::Principal,
+            at: None,
+            explains,
+            amounts: Vec::new(),
+            escrowed: false,
+            unseen: false,
+        }
+    }
+
     pub fn explains_direction(&self, legs: &[Leg], direction: Direction) -> bool {
         legs.iter().enumerate().any(|(at, leg)| leg.direction == direction && self.explains.contains(at))
     }

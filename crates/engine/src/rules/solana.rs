@@ -148,7 +148,7 @@ pub fn instruction(pack: usize, stem: &str, row: &InstructionRow) -> Result<Inst
 }
 
 /// Means something only when alone.
-fn is_accompaniment(category: Category) -> bool {
+pub fn is_accompaniment(category: Category) -> bool {
     matches!(
         category,
         Category::ContractCall

@@ -9,7 +9,7 @@ use super::{Key, programs};
 use crate::asset::{Account, Asset};
 use crate::category::Category;
 use crate::legs::{Direction, Leg};
-use crate::opinion::{LegSet, Opinion, Role, Source, Strength};
+use crate::opinion::{LegSet, Opinion, Source, Strength};
 use crate::rules::Rules;
 use crate::rules::compile::default_role;
 use crate::rules::file::Way;
@@ -47,17 +47,9 @@ fn transfers(scene: &SolanaScene<'_>, rules: &Rules) -> Vec<Opinion> {
                 let mut explains = rent_of(scene);
                 explains.insert(at);
                 found.push(Opinion {
-                    source: Source::Protocol,
-                    rule: rule.id.clone(),
                     protocol: rules.protocol(holder.pack),
-                    category: rule.means,
-                    strength: Strength::Verified,
                     role: default_role(rule.means),
-                    at: None,
-                    explains,
-                    amounts: Vec::new(),
-                    escrowed: false,
-                    unseen: false,
+                    ..Opinion::new(Source::Protocol, rule.id.clone(), rule.means, Strength::Verified, explains)
                 });
             }
         }
@@ -132,19 +124,7 @@ fn exchanged(scene: &SolanaScene<'_>, rules: &Rules) -> Option<Opinion> {
 }
 
 fn by_itself(scene: &SolanaScene<'_>, source: Source, rule: &str, category: Category) -> Opinion {
-    Opinion {
-        source,
-        rule: rule.into(),
-        protocol: None,
-        category,
-        strength: Strength::Standard,
-        role: Role::Principal,
-        at: None,
-        explains: LegSet::all(scene.legs.len()),
-        amounts: Vec::new(),
-        escrowed: false,
-        unseen: false,
-    }
+    Opinion::new(source, rule, category, Strength::Standard, LegSet::all(scene.legs.len()))
 }
 
 /// A name for the protocol even where no rule decided: of a program that some pack lists, the outermost first.

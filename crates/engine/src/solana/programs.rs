@@ -10,7 +10,7 @@ use crate::category::{Category, Legs};
 use crate::legs::{Direction, Leg};
 use crate::opinion::{LegSet, Opinion, Source, Strength};
 use crate::rules::Rules;
-use crate::rules::solana::{InstructionRule, Weight};
+use crate::rules::solana::{InstructionRule, Weight, is_accompaniment};
 use crate::sources::{OPINIONS_MAX, Opinions};
 
 type Heard<'a> = (&'a InstructionRule, &'a Instruction);
@@ -49,17 +49,7 @@ pub fn is_plumbing(program: &Key, rules: &Rules) -> bool {
 
 /// What is left beside it is rent at most.
 fn moves_nothing(category: Category) -> bool {
-    matches!(
-        category,
-        Category::ContractCall
-            | Category::ContractDeploy
-            | Category::AccountOpen
-            | Category::AccountClose
-            | Category::Approval
-            | Category::Revoke
-            | Category::Governance
-            | Category::Delegation
-    )
+    is_accompaniment(category) || matches!(category, Category::Governance | Category::Delegation)
 }
 
 /// The rules that speak of the wallet. Within an outer instruction only those at the shallowest depth at which one does: what a program
@@ -160,17 +150,12 @@ fn is_touched(scene: &SolanaScene<'_>, leg: &Leg, outer: usize, speakers: &BTree
 
 fn claim(rules: &Rules, rule: &InstructionRule, instruction: &Instruction, explains: LegSet) -> Opinion {
     Opinion {
-        source: Source::Protocol,
-        rule: rule.id.clone(),
         protocol: rules.protocol(rule.pack),
-        category: rule.means,
-        strength: Strength::Verified,
         role: rule.role,
         at: Some(Seen::Instruction(instruction.outer)),
-        explains,
-        amounts: Vec::new(),
         escrowed: rule.escrowed,
         unseen: rule.unseen,
+        ..Opinion::new(Source::Protocol, rule.id.clone(), rule.means, Strength::Verified, explains)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::asset::{Account, Asset, Seen};
 use crate::category::Category;
 use crate::evm::scene::EvmScene;
 use crate::legs::{Direction, Leg};
-use crate::opinion::{LegSet, Opinion, Role, Source, Strength};
+use crate::opinion::{LegSet, Opinion, Source, Strength};
 use crate::rules::Rules;
 use crate::rules::compile::EventRule;
 
@@ -45,17 +45,9 @@ pub fn opinions(scene: &EvmScene<'_>, rules: &Rules, logs: &[PoolLog<'_>]) -> Ve
     }
     let (strength, protocol) = standing(scene, rules, logs, &touched);
     vec![Opinion {
-        source: Source::Protocol,
-        rule: first.rule.id.clone(),
         protocol,
-        category: Category::Swap,
-        strength,
-        role: Role::Principal,
         at: Some(Seen::Log(first.position)),
-        explains,
-        amounts: Vec::new(),
-        escrowed: false,
-        unseen: false,
+        ..Opinion::new(Source::Protocol, first.rule.id.clone(), Category::Swap, strength, explains)
     }]
 }
 

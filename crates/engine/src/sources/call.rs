@@ -9,7 +9,7 @@ use crate::asset::{Account, Asset};
 use crate::category::Category;
 use crate::evm::scene::EvmScene;
 use crate::legs::{Direction, Leg};
-use crate::opinion::{LegSet, Opinion, Role, Source, Strength};
+use crate::opinion::{LegSet, Opinion, Source, Strength};
 use crate::rules::Rules;
 use crate::rules::compile::{CallRule, Place};
 use crate::scene::Outcome;
@@ -119,34 +119,13 @@ fn opinion(
     }
     let Explained { legs, amounts: _ } = explain(scene, &rule.out, &rule.incoming, target, call)?;
     Some(Opinion {
-        source: Source::Call,
-        rule: rule.id.clone(),
         protocol: (strength == Strength::Verified).then(|| rules.protocol(rule.pack)).flatten(),
-        category,
-        strength,
-        role: Role::Principal,
-        at: None,
-        explains: legs,
-        amounts: Vec::new(),
-        escrowed: false,
-        unseen: false,
+        ..Opinion::new(Source::Call, rule.id.clone(), category, strength, legs)
     })
 }
 
 fn bare(scene: &EvmScene<'_>, rule: &str, category: Category) -> Opinion {
-    Opinion {
-        source: Source::Call,
-        rule: rule.into(),
-        protocol: None,
-        category,
-        strength: Strength::Standard,
-        role: Role::Principal,
-        at: None,
-        explains: LegSet::all(scene.legs.len()),
-        amounts: Vec::new(),
-        escrowed: false,
-        unseen: false,
-    }
+    Opinion::new(Source::Call, rule, category, Strength::Standard, LegSet::all(scene.legs.len()))
 }
 
 /// Value sent with an empty call is a transfer, unless the receiver did something with it that the wallet sees.

@@ -78,17 +78,10 @@ fn transfers<'a>(scene: &'a EvmScene<'_>, rules: &'a Rules) -> impl Iterator<Ite
         let mut explains = LegSet::EMPTY;
         explains.insert(at);
         Opinion {
-            source: Source::Protocol,
-            rule: rule.id.clone(),
             protocol: rules.protocol(pack),
-            category: rule.means,
-            strength: Strength::Verified,
             role: default_role(rule.means),
-            at: None,
-            explains,
             amounts: vec![(at, amount)],
-            escrowed: false,
-            unseen: false,
+            ..Opinion::new(Source::Protocol, rule.id.clone(), rule.means, Strength::Verified, explains)
         }
     };
     let of_wallet = scene.movements.iter().filter(move |m| (m.from == wallet) != (m.to == wallet));
@@ -157,17 +150,12 @@ fn opinion(
     }
     let Standing { strength, pack } = proved(scene, rule, log.address, standing);
     Some(Opinion {
-        source: Source::Protocol,
-        rule: rule.id.clone(),
         protocol: (strength == Strength::Verified || rule.own).then(|| rules.protocol(pack)).flatten(),
-        category: rule.means,
-        strength,
         role: rule.role,
         at: Some(Seen::Log(position)),
-        explains: legs,
         amounts,
         escrowed: rule.escrowed,
-        unseen: false,
+        ..Opinion::new(Source::Protocol, rule.id.clone(), rule.means, strength, legs)
     })
 }
 

@@ -3,7 +3,7 @@
 use crate::asset::Asset;
 use crate::category::Category;
 use crate::legs::{Direction, Leg};
-use crate::opinion::{LegSet, Opinion, Role, Source, Strength};
+use crate::opinion::{LegSet, Opinion, Source, Strength};
 use crate::scene::{Outcome, Scene};
 
 pub fn opinion(scene: &Scene<'_>) -> Option<Opinion> {
@@ -11,19 +11,7 @@ pub fn opinion(scene: &Scene<'_>) -> Option<Opinion> {
         return None;
     }
     let (rule, category) = suggestion(scene)?;
-    Some(Opinion {
-        source: Source::Shape,
-        rule: rule.into(),
-        protocol: None,
-        category,
-        strength: Strength::Suggested,
-        role: Role::Principal,
-        at: None,
-        explains: LegSet::all(scene.legs.len()),
-        amounts: Vec::new(),
-        escrowed: false,
-        unseen: false,
-    })
+    Some(Opinion::new(Source::Shape, rule, category, Strength::Suggested, LegSet::all(scene.legs.len())))
 }
 
 fn suggestion(scene: &Scene<'_>) -> Option<(&'static str, Category)> {

@@ -8,7 +8,7 @@ use crate::category::Category;
 use crate::evm::movements::TRANSFER;
 use crate::evm::scene::EvmScene;
 use crate::legs::{Direction, Leg};
-use crate::opinion::{LegSet, Opinion, Role, Source, Strength};
+use crate::opinion::{LegSet, Opinion, Source, Strength};
 use crate::rules::Rules;
 use crate::scene::{Outcome, Scene};
 
@@ -38,19 +38,7 @@ pub fn unsolicited(scene: &Scene<'_>, rules: &Rules) -> Option<Opinion> {
 }
 
 fn spam(scene: &Scene<'_>, rule: &str) -> Opinion {
-    Opinion {
-        source: Source::Protocol,
-        rule: rule.into(),
-        protocol: None,
-        category: Category::Spam,
-        strength: Strength::Standard,
-        role: Role::Principal,
-        at: None,
-        explains: LegSet::all(scene.legs.len()),
-        amounts: Vec::new(),
-        escrowed: false,
-        unseen: false,
-    }
+    Opinion::new(Source::Protocol, rule, Category::Spam, Strength::Standard, LegSet::all(scene.legs.len()))
 }
 
 /// Address poisoning: a transfer of nothing in the wallet's name, so that a look-alike stands in its history. Where anything

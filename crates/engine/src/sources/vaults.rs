@@ -8,7 +8,7 @@ use crate::asset::{Account, Asset, Movement, Seen};
 use crate::category::Category;
 use crate::evm::scene::EvmScene;
 use crate::legs::{Direction, Leg};
-use crate::opinion::{LegSet, Opinion, Role, Source, Strength};
+use crate::opinion::{LegSet, Opinion, Source, Strength};
 use crate::rules::Rules;
 use crate::rules::compile::EventRule;
 
@@ -53,17 +53,9 @@ pub fn opinion(scene: &EvmScene<'_>, rules: &Rules, logs: &[VaultLog<'_>]) -> Op
     let is_even = given == got && is_whole(&out_of, Direction::Out) && is_whole(&into, Direction::In);
     let strength = logs.iter().map(|log| log.standing.strength).min()?;
     is_even.then(|| Opinion {
-        source: Source::Protocol,
-        rule: last.rule.id.clone(),
         protocol: (strength == Strength::Verified).then(|| rules.protocol(last.standing.pack)).flatten(),
-        category: Category::VaultDeposit,
-        strength,
-        role: Role::Principal,
         at: Some(Seen::Log(last.position)),
-        explains,
-        amounts: Vec::new(),
-        escrowed: false,
-        unseen: false,
+        ..Opinion::new(Source::Protocol, last.rule.id.clone(), Category::VaultDeposit, strength, explains)
     })
 }
 
