@@ -86,7 +86,7 @@ pub fn adjudicate(scene: &Scene<'_>, heard: Opinions) -> Reading {
     if scene.outcome == Outcome::Failed {
         return failed(scene);
     }
-    let Opinions { said: opinions, is_cut, is_unsettled } = heard;
+    let Opinions { said: opinions, is_cut, is_unsettled, is_mixed } = heard;
     let claims = standing_claims(scene, &opinions);
     let principal = principal(&claims).cloned();
     let residual = residual(scene, &claims);
@@ -94,6 +94,9 @@ pub fn adjudicate(scene: &Scene<'_>, heard: Opinions) -> Reading {
     let mut doubts = scene.doubts.clone();
     if is_stated(scene, &claims) {
         doubts.retain(|doubt| *doubt != Doubt::InternalValueUnknown);
+    }
+    if is_mixed {
+        doubts.push(Doubt::Mixed);
     }
     if is_unsettled {
         doubts.push(Doubt::Unsettled);
@@ -360,13 +363,20 @@ pub fn circumstances(
     let legs = || scene.legs.iter().enumerate().filter(|(at, _)| counts(*at)).map(|(_, leg)| leg);
     let out = legs().any(|leg| leg.direction == Direction::Out);
     Circumstances {
-        all_parties_own: legs().all(|leg| question.own_wallets.contains(&leg.other)),
+        all_parties_own: legs().all(|leg| is_own(scene, leg, question)),
         paid: legs().any(|leg| leg.direction == Direction::Out && !leg.asset.is_nft()),
         claimed_by_wallet: scene.acts,
         incoming: legs().any(|leg| leg.direction == Direction::In),
         verified: claim.map_or(reading.strength, |claim| claim.strength) == Strength::Verified,
         out,
     }
+}
+
+/// Whether all of the leg moved between the caller's own wallets, not only its largest part.
+fn is_own(scene: &Scene<'_>, leg: &Leg, question: &Question) -> bool {
+    let mut moved = scene.moved(leg.direction).filter(|m| m.asset == leg.asset && !m.amount.is_zero());
+    let other = |m: &Movement| if leg.direction == Direction::Out { m.to } else { m.from };
+    question.own_wallets.contains(&leg.other) && moved.all(|m| question.own_wallets.contains(&other(m)))
 }
 
 /// Last, what only the caller and the packs can add: moves among one's own wallets, and a name for the protocol: that of what was
@@ -379,7 +389,7 @@ pub fn settle(
     seen: impl FnOnce() -> Option<Arc<str>>,
 ) -> Reading {
     let is_transfer = matches!(reading.category, Category::Transfer | Category::NftTransfer);
-    let all_own = !scene.legs.is_empty() && scene.legs.iter().all(|leg| question.own_wallets.contains(&leg.other));
+    let all_own = !scene.legs.is_empty() && scene.legs.iter().all(|leg| is_own(scene, leg, question));
     let category = if is_transfer && all_own { Category::SelfTransfer } else { reading.category };
     // A swap through somebody's router is known by the router, whosever pools it went through.
     let router = if category == Category::Swap { called() } else { None };

@@ -36,6 +36,10 @@ pub enum Doubt {
     /// Two claims of the same strength read the same legs differently.
     Rival(Category, Category),
     OutcomeUnknown,
+    /// The wallet, or an account of it, was given to somebody else.
+    HandedOver,
+    /// Beside what a rule knows, the transaction moved something with somebody else.
+    Mixed,
     /// Balances that only their owners can read.
     Confidential,
     /// What it comes to is decided in another transaction.

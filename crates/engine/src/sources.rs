@@ -26,6 +26,8 @@ pub struct Opinions {
     pub is_cut: bool,
     /// A rule spoke of something whose outcome is another transaction's.
     pub is_unsettled: bool,
+    /// Beside what a rule knows, the transaction moved something with somebody else.
+    pub is_mixed: bool,
 }
 
 pub fn opine(scene: &EvmScene<'_>, rules: &Rules) -> Opinions {

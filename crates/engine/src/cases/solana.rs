@@ -59,7 +59,7 @@ impl Stage<'_> {
         let moves: Vec<Move> = case.moves.iter().map(|text| self.moved(text)).collect::<Result<_, _>>()?;
         let mut outer = Vec::new();
         for (at, text) in case.instructions.iter().enumerate() {
-            outer.push(Instruction { outer: at, ..self.instruction(text)? });
+            outer.push(Instruction { outer: at, ..self.instruction(text, payer)? });
         }
         let is_bare = outer.is_empty();
         let made = moves.iter().enumerate().map(|(at, moved)| Instruction {
@@ -125,7 +125,8 @@ impl Stage<'_> {
         Ok(Move { from, to, amount, mint })
     }
 
-    fn instruction(&self, text: &str) -> Result<Instruction, String> {
+    /// Who asks is the only account of an instruction that names none.
+    fn instruction(&self, text: &str, payer: Key) -> Result<Instruction, String> {
         let shape = || format!("instruction `{text}` does not read `role: name(position=account, …)`");
         let (program, rest) = text.split_once(": ").ok_or_else(shape)?;
         let (name, rest) = rest.trim().split_once('(').ok_or_else(shape)?;
@@ -143,6 +144,9 @@ impl Stage<'_> {
                 accounts.push(account_of(&format!("position {}", accounts.len())));
             }
             accounts.get_mut(place).into_iter().for_each(|held| *held = account);
+        }
+        if accounts.is_empty() {
+            accounts.push(payer);
         }
         Ok(Instruction { program, accounts, data: self.data(name)?, outer: 0, depth: 1 })
     }

@@ -114,9 +114,26 @@ fn token(instruction: &Instruction) -> Option<Done> {
     })
 }
 
+/// The account that the System program gave data to: CreateAccount, with a seed or without, and Allocate.
+pub fn created_by(instruction: &Instruction) -> Option<Key> {
+    let number: u32 = read(&instruction.data, 0).map(u32::from_le_bytes)?;
+    let place = match number {
+        0 | 3 => 1,
+        8 | 9 => 0,
+        _ => return None,
+    };
+    (instruction.program == SYSTEM).then(|| instruction.accounts.get(place).copied()).flatten()
+}
+
+/// Whether a wallet itself is given to a program, as in Assign: whoever has the program has the wallet.
+pub fn gives_away(instruction: &Instruction, wallet: &Key) -> bool {
+    let number = read(&instruction.data, 0).map(u32::from_le_bytes);
+    instruction.program == SYSTEM && matches!(number, Some(1 | 10)) && instruction.accounts.first() == Some(wallet)
+}
+
 /// Confidential transfers of Token-2022: balances that nobody but their owners can read.
 pub fn is_confidential(instruction: &Instruction) -> bool {
-    instruction.program == TOKEN_2022 && instruction.data.first() == Some(&27)
+    instruction.program == TOKEN_2022 && matches!(instruction.data.first(), Some(27 | 37 | 42))
 }
 
 fn read<const N: usize>(data: &[u8], at: usize) -> Option<[u8; N]> {

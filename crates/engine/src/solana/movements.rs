@@ -8,7 +8,7 @@ use alloy_primitives::U256;
 use sha2::{Digest, Sha256};
 
 use super::Key;
-use super::instructions::{ASSOCIATED, Done, SYSTEM, TOKEN, TOKEN_2022, WRAPPED_SOL, done};
+use super::instructions::{ASSOCIATED, Done, SYSTEM, TOKEN, TOKEN_2022, WRAPPED_SOL, created_by, done};
 use super::json::{Effects, Held, TokenAccount, Transaction};
 use crate::asset::{Account, Asset, Movement, NftKind, Seen};
 
@@ -25,6 +25,18 @@ pub struct Ledger<'a> {
     mints: BTreeMap<Key, Key>,
     /// What was done, and by which outer instruction.
     pub done: Vec<(usize, Done)>,
+}
+
+/// Something that an instruction of the standard programs moved between the wallet and somebody else.
+#[derive(Debug, Clone, Copy)]
+pub struct Flow {
+    pub outer: usize,
+    pub asset: Asset,
+    pub comes_in: bool,
+    pub amount: u64,
+    /// The account on the other side, and whose it is.
+    pub account: Key,
+    pub party: Key,
 }
 
 impl<'a> Ledger<'a> {
@@ -101,25 +113,71 @@ impl<'a> Ledger<'a> {
         &self.owners
     }
 
-    /// Which outer instruction moved which asset of the wallet.
-    pub fn touched(&self, wallet: Key) -> BTreeSet<(usize, Asset)> {
-        let mut touched = BTreeSet::new();
+    /// What the standard programs moved between the wallet and somebody else.
+    pub fn flows(&self, wallet: Key) -> Vec<Flow> {
+        let mut flows = Vec::new();
         for (outer, done) in &self.done {
-            let (from, to, mint) = match *done {
-                Done::Lamports { from, to, .. } => (from, to, None),
-                Done::Tokens { from, to, .. } => (from, to, self.mints.get(&from).or_else(|| self.mints.get(&to))),
-                Done::Minted { ref mint, to, .. } => (SYSTEM, to, Some(mint)),
-                Done::Burned { ref mint, from, .. } => (from, SYSTEM, Some(mint)),
+            let (from, to, amount, mint) = match *done {
+                Done::Lamports { from, to, amount } => (from, to, amount, None),
+                Done::Tokens { from, to, amount } => {
+                    let Some(mint) = self.mints.get(&from).or_else(|| self.mints.get(&to)) else { continue };
+                    (from, to, amount, Some(*mint))
+                }
+                Done::Minted { mint, to, amount } => (SYSTEM, to, amount, Some(mint)),
+                Done::Burned { mint, from, amount } => (from, SYSTEM, amount, Some(mint)),
                 Done::Opened { .. } | Done::Closed { .. } | Done::Approved | Done::Revoked | Done::HandedOver => {
                     continue;
                 }
             };
-            let asset = mint.map_or(Asset::Native, |mint| self.asset_of(*mint));
-            if (self.party(from) == wallet) != (self.party(to) == wallet) {
-                touched.insert((*outer, asset));
+            let asset = mint.map_or(Asset::Native, |mint| self.asset_of(mint));
+            let (payer, payee) = (self.party(from), self.party(to));
+            if (payer == wallet) != (payee == wallet) {
+                let comes_in = payee == wallet;
+                let (account, party) = if comes_in { (from, payer) } else { (to, payee) };
+                flows.push(Flow { outer: *outer, asset, comes_in, amount, account, party });
             }
         }
-        touched
+        flows
+    }
+
+    /// Token accounts that were the wallet's before and somebody else's after.
+    pub fn lost(&self, wallet: Key) -> Vec<Key> {
+        let is_lost = |account: &&TokenAccount| {
+            let after = self.owner(account, account.after);
+            self.owner(account, account.before) == Some(wallet) && after.is_some_and(|owner| owner != wallet)
+        };
+        self.effects.token_accounts.iter().filter(is_lost).map(|account| account.key).collect()
+    }
+
+    /// Whether tokens moved of which no balance tells.
+    pub fn is_half_told(&self) -> bool {
+        let opened = |key: &Key| {
+            let opens = |(_, done): &(usize, Done)| matches!(done, Done::Opened { account, .. } if account == key);
+            self.done.iter().any(opens)
+        };
+        let is_unknown = |key: &Key| !self.mints.contains_key(key) && !opened(key);
+        let hides = |(_, done): &(usize, Done)| match done {
+            Done::Tokens { from, to, amount } => *amount > 0 && (is_unknown(from) || is_unknown(to)),
+            Done::Minted { to, amount, .. } => *amount > 0 && is_unknown(to),
+            Done::Burned { from, amount, .. } => *amount > 0 && is_unknown(from),
+            Done::Lamports { .. }
+            | Done::Opened { .. }
+            | Done::Closed { .. }
+            | Done::Approved
+            | Done::Revoked
+            | Done::HandedOver => false,
+        };
+        self.done.iter().any(hides)
+    }
+
+    /// Accounts with data that this transaction made: plain wallets, which only receive coin, are not among them.
+    fn created(&self) -> BTreeSet<Key> {
+        let opened = self.done.iter().filter_map(|(_, done)| match done {
+            Done::Opened { account, .. } => Some(*account),
+            _ => None,
+        });
+        let made = self.transaction.instructions.iter().filter_map(created_by);
+        opened.chain(made).collect()
     }
 
     /// What went into accounts that this transaction made, and what came out of those that it closed; token accounts of wrapped SOL
@@ -131,13 +189,16 @@ impl<'a> Ledger<'a> {
             account.map_or((0, 0), |account| (amount(account.before), amount(account.after)))
         };
         let (mut made, mut closed) = (0u64, 0u64);
+        let created = self.created();
+        let pays =
+            |key: &Key| self.done.iter().any(|(_, done)| matches!(done, Done::Lamports { from, .. } if from == key));
         for (key, (before, after)) in self.transaction.keys.iter().zip(&self.effects.lamports) {
             let (held_before, held_after) = wrapped(key);
             let (before_rent, after_rent) = (before.saturating_sub(held_before), after.saturating_sub(held_after));
-            if *before == 0 && after_rent <= max {
+            if *before == 0 && after_rent <= max && created.contains(key) {
                 made = made.saturating_add(after_rent);
             }
-            if *after == 0 && before_rent <= max {
+            if *after == 0 && before_rent <= max && !self.transaction.signed().contains(key) && !pays(key) {
                 closed = closed.saturating_add(before_rent);
             }
         }
@@ -159,7 +220,30 @@ impl<'a> Ledger<'a> {
             let sum = changes.entry(asset).or_default();
             *sum = sum.saturating_add(change);
         }
-        changes.into_iter().filter_map(|(asset, change)| self.movement(wallet, asset, change)).collect()
+        let flows = self.flows(wallet);
+        changes.into_iter().flat_map(|(asset, change)| self.split(wallet, asset, change, &flows)).collect()
+    }
+
+    /// One movement for each counterparty where the instructions tell all of it, else one with the largest.
+    fn split(&self, wallet: Key, asset: Asset, change: i128, flows: &[Flow]) -> Vec<Movement> {
+        let mut parties: BTreeMap<Key, (i128, usize)> = BTreeMap::new();
+        let mut is_told = true;
+        for flow in flows.iter().filter(|flow| flow.asset == asset) {
+            is_told &= flow.comes_in == (change > 0);
+            let part = parties.entry(flow.party).or_insert((0, flow.outer));
+            part.0 = part.0.saturating_add(i128::from(flow.amount));
+        }
+        let sum: i128 = parties.values().map(|(amount, _)| *amount).fold(0, i128::saturating_add);
+        if !is_told || parties.len() < 2 || U256::from(sum.unsigned_abs()) != U256::from(change.unsigned_abs()) {
+            return self.movement(wallet, asset, change).into_iter().collect();
+        }
+        let mine = Account::Solana(wallet);
+        let movement = |(party, (amount, outer)): (Key, (i128, usize))| {
+            let other = Account::Solana(party);
+            let (from, to) = if change > 0 { (other, mine) } else { (mine, other) };
+            Movement { asset, from, to, amount: U256::from(amount.unsigned_abs()), seen: Seen::Instruction(outer) }
+        };
+        parties.into_iter().map(movement).collect()
     }
 
     /// What the wallet itself gained, the fee given back.
@@ -237,34 +321,13 @@ impl<'a> Ledger<'a> {
 
     /// With whom the largest part of it moved, and in which instruction.
     fn other(&self, wallet: Key, asset: Asset, comes_in: bool) -> (Seen, Key) {
-        let is_asset = |mint: Option<&Key>| match asset {
-            Asset::Native => mint.is_none_or(|mint| *mint == WRAPPED_SOL),
-            Asset::Token(contract) | Asset::Nft { contract, .. } => {
-                mint.is_some_and(|mint| Account::Solana(*mint) == contract)
-            }
-        };
-        let mut best: Option<(u64, usize, Key)> = None;
-        for (outer, done) in &self.done {
-            let (from, to, amount, fits) = match *done {
-                Done::Lamports { from, to, amount } => (self.party(from), self.party(to), amount, is_asset(None)),
-                Done::Tokens { from, to, amount } => {
-                    let mint = self.mints.get(&from).or_else(|| self.mints.get(&to));
-                    (self.party(from), self.party(to), amount, mint.is_some() && is_asset(mint))
-                }
-                Done::Minted { mint, to, amount } => (SYSTEM, self.party(to), amount, is_asset(Some(&mint))),
-                Done::Burned { mint, from, amount } => (self.party(from), SYSTEM, amount, is_asset(Some(&mint))),
-                Done::Opened { .. } | Done::Closed { .. } | Done::Approved | Done::Revoked | Done::HandedOver => {
-                    continue;
-                }
-            };
-            let (mine, other) = if comes_in { (to, from) } else { (from, to) };
-            if fits && mine == wallet && other != wallet && best.is_none_or(|(most, ..)| amount > most) {
-                best = Some((amount, *outer, other));
-            }
-        }
-        best.map_or_else(
+        let flows = self.flows(wallet);
+        let fitting = flows.iter().filter(|flow| flow.asset == asset && flow.comes_in == comes_in);
+        // The first of equals.
+        let largest = fitting.rev().max_by_key(|flow| flow.amount);
+        largest.map_or_else(
             || (Seen::Instruction(0), self.counterpart(wallet, asset, comes_in)),
-            |(_, outer, other)| (Seen::Instruction(outer), other),
+            |flow| (Seen::Instruction(flow.outer), flow.party),
         )
     }
 

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use super::instructions::Done;
+use super::instructions::{Done, SYSTEM};
+use super::json::Instruction;
 use super::scene::SolanaScene;
 use super::{Key, programs};
 use crate::asset::{Account, Asset};
@@ -19,6 +20,12 @@ use crate::sources::{OPINIONS_MAX, Opinions, shape, spam};
 pub fn opine(scene: &SolanaScene<'_>, rules: &Rules) -> Opinions {
     if scene.outcome == Outcome::Failed {
         return Opinions::default();
+    }
+    if !scene.acts
+        && let Some(spam) = spam::unsolicited(scene, rules)
+    {
+        // Whatever a stranger calls around it, what lures or imitates is spam.
+        return Opinions { said: vec![spam], ..Opinions::default() };
     }
     let mut opinions = programs::opine(scene, rules);
     opinions.said.extend(transfers(scene, rules));
@@ -39,6 +46,10 @@ fn transfers(scene: &SolanaScene<'_>, rules: &Rules) -> Vec<Opinion> {
     let mut found = Vec::new();
     for (at, leg) in scene.legs.iter().enumerate() {
         let Account::Solana(other) = leg.other else { continue };
+        let mut moved = scene.moved(leg.direction).filter(|m| m.asset == leg.asset);
+        if !moved.all(|m| m.from == leg.other || m.to == leg.other) {
+            continue;
+        }
         for holder in rules.solana.holders(&other) {
             let fits = |way: Way| matches!((way, leg.direction), (Way::Out, Direction::Out) | (Way::In, Direction::In));
             let all = rules.transfers(holder.pack, &holder.role).iter();
@@ -73,6 +84,9 @@ fn plain(scene: &SolanaScene<'_>, rules: &Rules) -> Option<Opinion> {
     }
     let has = |direction| scene.legs.iter().any(|leg| leg.direction == direction);
     let did = |wanted: fn(&Done) -> bool| scene.done.iter().any(|(_, done)| wanted(done));
+    if did(|done| matches!(done, Done::HandedOver)) && scene.legs.is_empty() {
+        return None;
+    }
     let is_nft_or_rent = |leg: &Leg| leg.asset.is_nft() || scene.is_rent(leg);
     let category = match (has(Direction::Out), has(Direction::In)) {
         (true, true) => return None,
@@ -80,11 +94,12 @@ fn plain(scene: &SolanaScene<'_>, rules: &Rules) -> Option<Opinion> {
             let to_itself = by_itself(scene, Source::Call, "solana/to-itself", Category::SelfTransfer);
             return Some(Opinion { unseen: true, ..to_itself });
         }
-        (false, false) if did(|done| matches!(done, Done::Revoked)) => Category::Revoke,
         (false, false) if did(|done| matches!(done, Done::Approved)) => Category::Approval,
+        (false, false) if did(|done| matches!(done, Done::Revoked)) => Category::Revoke,
         (false, false) if did(|done| matches!(done, Done::Closed { .. })) => Category::AccountClose,
         (false, false) if did(|done| matches!(done, Done::Opened { .. })) => Category::AccountOpen,
         (false, false) => Category::ContractCall,
+        (true, false) if scene.flows.iter().any(|flow| !flow.comes_in && flow.party == SYSTEM) => Category::TokenBurn,
         _ if scene.legs.iter().any(|leg| leg.asset.is_nft()) && scene.legs.iter().all(is_nft_or_rent) => {
             Category::NftTransfer
         }
@@ -119,7 +134,13 @@ fn exchanged(scene: &SolanaScene<'_>, rules: &Rules) -> Option<Opinion> {
     let is_pair = one.direction != other.direction && !one.asset.is_nft() && !other.asset.is_nft();
     let is_made = one.minted_or_burned || other.minted_or_burned;
     let may_be_else = programs::may_mean_other_than_swap(scene, rules);
-    (scene.acts && is_pair && !is_made && !may_be_else)
+    let called: Vec<&Instruction> = (scene.facts.transaction.instructions.iter())
+        .filter(|instruction| instruction.depth == 1 && !programs::is_plumbing(&instruction.program, rules))
+        .collect();
+    let [only] = called.as_slice() else { return None };
+    let is_inside = scene.flows.iter().all(|flow| flow.outer == only.outer || scene.is_small(flow));
+    let is_bait = sides.iter().any(|leg| spam::is_bait(scene, rules, leg));
+    (scene.acts && is_pair && !is_made && !may_be_else && is_inside && !is_bait)
         .then(|| by_itself(scene, Source::Shape, "shape/exchanged", Category::Swap))
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::instructions::Done;
 use super::json::Instruction;
 use super::scene::SolanaScene;
 use super::{Key, instructions};
@@ -18,6 +19,7 @@ type Heard<'a> = (&'a InstructionRule, &'a Instruction);
 pub fn opine(scene: &SolanaScene<'_>, rules: &Rules) -> Opinions {
     let heard = heard(scene, rules);
     let is_unsettled = heard.iter().any(|(rule, _)| rule.unsettled);
+    let is_mixed = is_mixed(scene, rules, &heard);
     let categories: BTreeSet<Category> = heard.iter().map(|(rule, _)| rule.means).collect();
     let speakers: BTreeSet<usize> = heard.iter().map(|(_, instruction)| instruction.outer).collect();
     let is_clean = is_clean(scene, rules);
@@ -39,7 +41,7 @@ pub fn opine(scene: &SolanaScene<'_>, rules: &Rules) -> Opinions {
         }
         claim(rules, rule, instruction, explains)
     });
-    Opinions { said: claims.collect(), is_cut: false, is_unsettled }
+    Opinions { said: claims.collect(), is_cut: false, is_unsettled, is_mixed }
 }
 
 /// Its instructions say nothing of what a transaction was for: the standard programs, and those that packs call quiet.
@@ -100,7 +102,7 @@ fn is_order(rule: &InstructionRule) -> bool {
 }
 
 /// Whether the instruction acts for the wallet: at one of the rule's positions, by an account of it, or, if it names none, asked
-/// by the wallet itself or with the wallet among its accounts.
+/// by the wallet itself.
 fn speaks_of(scene: &SolanaScene<'_>, rule: &InstructionRule, instruction: &Instruction) -> bool {
     let wallet = scene.wallet_key;
     let account = |place: &usize| instruction.accounts.get(*place);
@@ -108,8 +110,12 @@ fn speaks_of(scene: &SolanaScene<'_>, rule: &InstructionRule, instruction: &Inst
     let owner = |place: &usize| account(place).and_then(|account| scene.owners.get(account));
     let owns = rule.owner_of.iter().any(|place| owner(place) == Some(&wallet));
     let is_open = rule.who.is_empty() && rule.owner_of.is_empty();
-    let is_asked = scene.acts && instruction.depth == 1;
-    let is_named = is_open && (is_asked || instruction.accounts.contains(&wallet));
+    let is_asked = scene.acts && instruction.depth == 1 && instruction.accounts.contains(&wallet);
+    let is_named = is_open && is_asked;
+    // What a stranger mints to a wallet that did not ask is no purchase.
+    if rule.means == Category::NftMint && !scene.acts {
+        return false;
+    }
     let mut shared = rule.same.iter().map(account);
     let first = shared.next();
     (stands || owns || is_named) && first.is_none_or(|first| first.is_some() && shared.all(|other| other == first))
@@ -125,6 +131,10 @@ fn is_clean(scene: &SolanaScene<'_>, rules: &Rules) -> bool {
 
 /// A deposit explains what went out and the receipt that was minted for it, not what else came in: that may have been earned.
 fn fits(category: Category, leg: &Leg) -> bool {
+    // A price beside it would make it a trade.
+    if category == Category::NftTransfer {
+        return leg.asset.is_nft();
+    }
     way(category).is_none_or(|way| leg.direction == way) || leg.minted_or_burned
 }
 
@@ -144,8 +154,38 @@ fn way(category: Category) -> Option<Direction> {
 
 /// Where several things were done, each speaks for what it moved, and for what no instruction is known to have moved.
 fn is_touched(scene: &SolanaScene<'_>, leg: &Leg, outer: usize, speakers: &BTreeSet<usize>) -> bool {
-    let mut others = speakers.iter().filter(|speaker| scene.touched.contains(&(**speaker, leg.asset)));
-    scene.touched.contains(&(outer, leg.asset)) || others.next().is_none()
+    let moves = |outer: usize| scene.flows.iter().any(|flow| flow.outer == outer && flow.asset == leg.asset);
+    moves(outer) || !speakers.iter().any(|speaker| moves(*speaker))
+}
+
+/// Whether an instruction of which no rule speaks moved something of weight between the wallet and somebody who has no part in those
+/// that a rule knows. Tips, what integrators take and accounts made for the purpose are no such thing.
+fn is_mixed(scene: &SolanaScene<'_>, rules: &Rules, heard: &[Heard<'_>]) -> bool {
+    let packs: BTreeSet<usize> = heard.iter().map(|(rule, _)| rule.pack).collect();
+    let is_of_them = |program: &Key| rules.solana.holders(program).any(|holder| packs.contains(&holder.pack));
+    let outer = scene.facts.transaction.instructions.iter().filter(|instruction| instruction.depth == 1);
+    let prepares = outer.filter(|instruction| is_of_them(&instruction.program)).map(|instruction| instruction.outer);
+    let speakers: BTreeSet<usize> = heard.iter().map(|(_, instruction)| instruction.outer).chain(prepares).collect();
+    let speaks = |outer: usize| speakers.contains(&outer);
+    let takes_part = |key: &Key| heard.iter().any(|(_, instruction)| instruction.accounts.contains(key));
+    let is_made_here = |key: &Key| {
+        let makes = |done: &Done| match done {
+            Done::Opened { account, .. } | Done::Closed { account } => account == key,
+            _ => false,
+        };
+        scene.done.iter().any(|(_, done)| makes(done))
+    };
+    if heard.is_empty() {
+        return false;
+    }
+    scene.lost.iter().any(|account| !takes_part(account))
+        || scene.flows.iter().any(|flow| {
+            !speaks(flow.outer)
+                && !scene.is_small(flow)
+                && !takes_part(&flow.account)
+                && !takes_part(&flow.party)
+                && !is_made_here(&flow.account)
+        })
 }
 
 fn claim(rules: &Rules, rule: &InstructionRule, instruction: &Instruction, explains: LegSet) -> Opinion {

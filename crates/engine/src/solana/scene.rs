@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use alloy_primitives::U256;
 
 use super::instructions::{self, Done};
-use super::movements::Ledger;
+use super::movements::{Flow, Ledger};
 use super::{Key, SolanaFacts};
 use crate::asset::{Account, Asset};
 use crate::hash::TxHash;
@@ -22,8 +22,10 @@ pub struct SolanaScene<'a> {
     pub wallet_key: Key,
     /// What the standard programs did, and by which outer instruction.
     pub done: Vec<(usize, Done)>,
-    /// Which outer instruction moved which asset of the wallet.
-    pub touched: BTreeSet<(usize, Asset)>,
+    /// What the standard programs moved between the wallet and somebody else.
+    pub flows: Vec<Flow>,
+    /// Token accounts of the wallet that were handed over.
+    pub lost: Vec<Key>,
     /// Owners of token accounts.
     pub owners: BTreeMap<Key, Key>,
     /// Rent that went into accounts made here, and that came out of accounts closed here.
@@ -36,8 +38,17 @@ pub struct SolanaScene<'a> {
 const RENT_LAMPORTS_MAX: u64 = 100_000_000;
 /// More than this is no tip that anybody would overlook.
 const TIP_LAMPORTS_MAX: u64 = 5_000_000;
+/// An integrator's part of what moved is one in so many at most.
+const FEE_SHARE: u64 = 50;
 
 impl SolanaScene<'_> {
+    /// A tip, or an integrator's part: too little to be an exchange of its own.
+    pub fn is_small(&self, flow: &Flow) -> bool {
+        let leg = self.legs.iter().find(|leg| leg.asset == flow.asset).map_or(U256::ZERO, |leg| leg.amount);
+        let is_tip = flow.asset == Asset::Native && flow.amount <= TIP_LAMPORTS_MAX;
+        is_tip || U256::from(flow.amount).saturating_mul(U256::from(FEE_SHARE)) <= leg
+    }
+
     /// Whether the coin of this leg may all be rent and tips.
     pub fn is_rent(&self, leg: &Leg) -> bool {
         is_within(self.rents, leg)
@@ -100,6 +111,12 @@ pub fn read<'a>(
     if transaction.instructions.iter().any(instructions::is_confidential) {
         doubts.push(Doubt::Confidential);
     }
+    if transaction.instructions.iter().any(|instruction| instructions::gives_away(instruction, &wallet)) {
+        doubts.push(Doubt::HandedOver);
+    }
+    if ledger.as_ref().is_some_and(Ledger::is_half_told) {
+        doubts.push(Doubt::EffectsUnknown);
+    }
     let legs = legs(&moved, Account::Solana(wallet)).unwrap_or_default();
     if legs.len() > LEGS_MAX {
         doubts.push(Doubt::TooManyLegs(legs.len()));
@@ -122,7 +139,8 @@ pub fn read<'a>(
         scene,
         facts,
         wallet_key: wallet,
-        touched: ledger.as_ref().map_or_else(BTreeSet::new, |ledger| ledger.touched(wallet)),
+        lost: ledger.as_ref().map_or_else(Vec::new, |ledger| ledger.lost(wallet)),
+        flows: ledger.as_ref().map_or_else(Vec::new, |ledger| ledger.flows(wallet)),
         owners: ledger.as_ref().map_or_else(BTreeMap::new, |ledger| ledger.owners().clone()),
         rents: ledger.as_ref().map_or((0, 0), |ledger| ledger.rents(RENT_LAMPORTS_MAX)),
         deposits: ledger.as_ref().map_or((0, 0), |ledger| ledger.rents(u64::MAX)),

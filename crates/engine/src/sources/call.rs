@@ -24,7 +24,7 @@ const PARENT_DEPOSITS: [u64; 4] = [0x64, 0x68, 0x69, 0x7e];
 pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> Opinions {
     let mut is_cut = false;
     let said = asked(scene, rules, &mut is_cut);
-    Opinions { said, is_cut, is_unsettled: false }
+    Opinions { said, is_cut, ..Opinions::default() }
 }
 
 fn asked(scene: &EvmScene<'_>, rules: &Rules, is_cut: &mut bool) -> Vec<Opinion> {

@@ -57,6 +57,11 @@ fn is_poisoned(scene: &EvmScene<'_>) -> bool {
     })
 }
 
+/// Whether the token lures or imitates.
+pub fn is_bait(scene: &Scene<'_>, rules: &Rules, leg: &Leg) -> bool {
+    is_lure(scene, rules, leg) || is_imitation(scene, leg)
+}
+
 fn is_lure(scene: &Scene<'_>, rules: &Rules, leg: &Leg) -> bool {
     let Some(contract) = leg.asset.contract() else { return false };
     let Some(said) = scene.ground.token(contract) else { return false };
