@@ -117,11 +117,14 @@ impl Draft {
     }
 }
 
-fn read(transaction: Transaction, wallet: Option<Key>) -> Option<Classification> {
+fn facts(transaction: Transaction) -> SolanaFacts {
     // Without decimals amounts are printed as they are.
     let chain = Chain { native_decimals: 0, ..engine::cases::chain("solana", Address::ZERO) };
-    let facts =
-        SolanaFacts { chain: Arc::new(chain), signature: [9; 64], transaction, block: None, tokens: BTreeMap::new() };
+    SolanaFacts { chain: Arc::new(chain), signature: [9; 64], transaction, block: None, tokens: BTreeMap::new() }
+}
+
+fn read(transaction: Transaction, wallet: Option<Key>) -> Option<Classification> {
+    let facts = facts(transaction);
     let question = Question { wallet: wallet.map(Account::Solana), explain: true, ..Question::default() };
     classify_solana(&facts, &question, &RULES).ok()
 }
@@ -266,6 +269,60 @@ fn indexes_past_the_end_are_nobody() {
         json!([{ "accountIndex": 99, "mint": name(&MINT), "uiTokenAmount": { "amount": "1", "decimals": 0 } }]);
     let transaction = Transaction::parse(&value.to_string()).expect("odd, and still a transaction");
     assert!(read(transaction, None).is_some());
+}
+
+/// A node that leaves balances out shows nothing: that is not the same as nothing having moved.
+#[test]
+fn tokens_that_no_balance_tells_of_are_a_review() {
+    let mut draft = Draft::of_wallet(0);
+    draft.asks(TOKEN, &[MINE, THEIRS, WALLET], &transfer(1_000));
+    assert!(draft.read().needs_review);
+}
+
+#[test]
+fn what_is_burned_is_not_sent() {
+    let mut draft = Draft::of_wallet(0);
+    draft.asks(TOKEN, &[MINE, MINT, WALLET], &[[8].as_slice(), &500_u64.to_le_bytes()].concat());
+    draft.token(MINE, MINT, Some(WALLET), [Some(500), Some(0)]);
+    let answer = draft.read();
+    assert_eq!((answer.category, answer.needs_review), (Category::TokenBurn, true));
+}
+
+/// A wallet that is given to a program belongs to whoever has the program.
+#[test]
+fn a_wallet_that_is_given_away_is_a_review() {
+    let mut draft = Draft::of_wallet(0);
+    draft.asks(SYSTEM, &[WALLET], &[[1, 0, 0, 0].as_slice(), &PROGRAM].concat());
+    assert!(draft.read().needs_review);
+}
+
+/// Coin that went to a plain wallet is no rent, however new that wallet is.
+#[test]
+fn a_payment_beside_a_known_call_is_not_its_rent() {
+    let mut draft = Draft::of_wallet(-90_000_000);
+    let stake: Key =
+        bs58::decode("Stake11111111111111111111111111111111111111").into_vec().unwrap().try_into().unwrap();
+    draft.asks(stake, &[POOL, OTHER, WALLET], &[5, 0, 0, 0]);
+    draft.asks(SYSTEM, &[WALLET, THEIRS], &system(2, 90_000_000));
+    draft.holds(THEIRS, 0, 90_000_000);
+    assert!(draft.read().needs_review);
+}
+
+/// Paid to two people at once, only one of them one's own: no move among own wallets.
+#[test]
+fn all_of_a_leg_must_be_among_own_wallets() {
+    let mut draft = Draft::of_wallet(-19);
+    for (to, amount) in [(OTHER, 10), (THEIRS, 9)] {
+        draft.asks(SYSTEM, &[WALLET, to], &system(2, amount));
+        draft.holds(to, SOL, SOL + amount);
+    }
+    let transaction = Transaction::parse(&draft.json().to_string()).unwrap();
+    let facts = facts(transaction);
+    let own = |own_wallets: Vec<Key>| {
+        let own_wallets = own_wallets.into_iter().map(Account::Solana).collect();
+        classify_solana(&facts, &Question { own_wallets, ..Question::default() }, &RULES).unwrap().category
+    };
+    assert_eq!([own(vec![OTHER]), own(vec![OTHER, THEIRS])], [Category::Transfer, Category::SelfTransfer]);
 }
 
 #[test]

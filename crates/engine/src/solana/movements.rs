@@ -171,7 +171,7 @@ impl<'a> Ledger<'a> {
     }
 
     /// Accounts with data that this transaction made: plain wallets, which only receive coin, are not among them.
-    fn created(&self) -> BTreeSet<Key> {
+    pub fn created(&self) -> BTreeSet<Key> {
         let opened = self.done.iter().filter_map(|(_, done)| match done {
             Done::Opened { account, .. } => Some(*account),
             _ => None,

@@ -114,6 +114,14 @@ pub fn read<'a>(
     if transaction.instructions.iter().any(|instruction| instructions::gives_away(instruction, &wallet)) {
         doubts.push(Doubt::HandedOver);
     }
+    // Two people signed and something moved for both: who of them asks is not on chain.
+    let is_person = |key: &Key| ledger.as_ref().is_some_and(|ledger| !ledger.created().contains(key));
+    let movers = transaction.signed().iter().filter(|key| is_person(key) && !movements(**key).is_empty());
+    let movers: Vec<Account> = movers.copied().map(Account::Solana).collect();
+    let is_shared = question.wallet.is_none() && movers.len() > 1;
+    if is_shared {
+        doubts.push(Doubt::SeveralActors(movers));
+    }
     if ledger.as_ref().is_some_and(Ledger::is_half_told) {
         doubts.push(Doubt::EffectsUnknown);
     }
@@ -127,7 +135,7 @@ pub fn read<'a>(
         block: facts.block,
         wallet: Account::Solana(wallet),
         acts: transaction.signed().contains(&wallet),
-        carried: if is_carried { BTreeSet::from([Account::Solana(wallet)]) } else { BTreeSet::new() },
+        carried: if is_carried || is_shared { BTreeSet::from([Account::Solana(wallet)]) } else { BTreeSet::new() },
         outcome: if failed { Outcome::Failed } else { Outcome::Succeeded },
         movements: moved,
         legs,
