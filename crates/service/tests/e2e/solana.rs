@@ -23,13 +23,13 @@ struct Inside {
 }
 
 /// What the recording knows is answered; signatures that it does not know are on no chain.
-struct Node {
+pub struct Node {
     url: String,
     inside: Arc<Inside>,
 }
 
 impl Node {
-    async fn start(tamper: impl Fn(&str, Value) -> Value + Send + Sync + 'static) -> Self {
+    pub async fn start(tamper: impl Fn(&str, Value) -> Value + Send + Sync + 'static) -> Self {
         let tape = include_str!("../../../../demo/solana.jsonl");
         let exchanges = tape.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         let answers = exchanges.map(|one| {
@@ -44,11 +44,11 @@ impl Node {
         Self { url, inside }
     }
 
-    fn requests(&self) -> usize {
+    pub fn requests(&self) -> usize {
         self.inside.requests.swap(0, Ordering::SeqCst)
     }
 
-    async fn taxon(&self) -> Taxon {
+    pub async fn taxon(&self) -> Taxon {
         let mut setup = Setup::demo();
         setup.flags.clear();
         setup.env.clear();
@@ -77,37 +77,9 @@ async fn answer(State(inside): State<Arc<Inside>>, body: Bytes) -> Vec<u8> {
     serde_json::to_vec(&told).unwrap()
 }
 
-fn signature(name: &str) -> String {
+pub fn signature(name: &str) -> String {
     let scenario: Scenario = serde_json::from_str(include_str!("../../../../demo/solana-scenario.json")).unwrap();
     scenario.named(name).hash.clone()
-}
-
-#[tokio::test]
-async fn a_signature_is_read_in_one_request_and_unknown_mints_in_one_more() {
-    let node = Node::start(|_, answer| answer).await;
-    let taxon = node.taxon().await;
-    let sent = taxon.classify(&signature("sol_transfer")).await;
-    assert_eq!((sent.status, &sent.body["category"]), (200, &json!("transfer")), "{}", sent.body);
-    assert_eq!(sent.body["assets"]["sent"][0]["amount"], "1.25");
-    assert_eq!((&sent.body["block"]["finalized"], &sent.body["chain"]), (&json!(true), &json!("solana")));
-    assert_eq!(node.requests(), 1);
-    assert_eq!(taxon.classify(&signature("spl_transfer")).await.status, 200);
-    assert_eq!(node.requests(), 2, "the mint was unknown");
-    assert_eq!(taxon.classify(&signature("spl_receipt")).await.status, 200);
-    assert_eq!(node.requests(), 1, "the same mint is known now");
-}
-
-#[tokio::test]
-async fn a_batch_costs_few_requests() {
-    let node = Node::start(|_, answer| answer).await;
-    let taxon = node.taxon().await;
-    let scenario: Scenario = serde_json::from_str(include_str!("../../../../demo/solana-scenario.json")).unwrap();
-    let items: Vec<Value> =
-        scenario.transactions.iter().cycle().take(100).map(|done| json!({ "hash": done.hash })).collect();
-    let batch = taxon.post("/v1/classify-batch", &json!({ "hashes": items })).await;
-    assert!(batch.body["results"].as_array().unwrap().iter().all(|row| row["error"].is_null()), "{}", batch.body);
-    let requests = node.requests();
-    assert!(requests <= 6, "{requests} requests");
 }
 
 #[tokio::test]

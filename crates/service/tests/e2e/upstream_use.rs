@@ -1,9 +1,11 @@
-//! How many HTTP requests a transaction costs upstream.
+//! How many HTTP requests a transaction costs upstream. Calls are gathered for milliseconds, so `./test` runs these before the others and
+//! one at a time: on a machine that is busy with other tests the gathering, not the service, would be measured.
 
 use serde_json::{Value, json};
 
-use super::harness::{Taxon, mainnet, rpc};
+use super::harness::{Scenario, Taxon, mainnet, rpc};
 use super::hostile::Proxy;
+use super::solana::{Node, signature};
 
 #[tokio::test]
 async fn a_cold_transaction_costs_two_requests_and_unknown_tokens_one_more() {
@@ -40,4 +42,32 @@ async fn a_batch_of_a_hundred_costs_at_most_twelve_requests() {
     assert!(failed.is_empty(), "{failed:?}");
     let requests = proxy.requests();
     assert!(requests <= 12, "{requests} requests");
+}
+
+#[tokio::test]
+async fn a_signature_costs_one_request_and_unknown_mints_one_more() {
+    let node = Node::start(|_, answer| answer).await;
+    let taxon = node.taxon().await;
+    let sent = taxon.classify(&signature("sol_transfer")).await;
+    assert_eq!((sent.status, &sent.body["category"]), (200, &json!("transfer")), "{}", sent.body);
+    assert_eq!(sent.body["assets"]["sent"][0]["amount"], "1.25");
+    assert_eq!((&sent.body["block"]["finalized"], &sent.body["chain"]), (&json!(true), &json!("solana")));
+    assert_eq!(node.requests(), 1);
+    assert_eq!(taxon.classify(&signature("spl_transfer")).await.status, 200);
+    assert_eq!(node.requests(), 2, "the mint was unknown");
+    assert_eq!(taxon.classify(&signature("spl_receipt")).await.status, 200);
+    assert_eq!(node.requests(), 1, "the same mint is known now");
+}
+
+#[tokio::test]
+async fn a_batch_of_signatures_costs_at_most_six_requests() {
+    let node = Node::start(|_, answer| answer).await;
+    let taxon = node.taxon().await;
+    let scenario: Scenario = serde_json::from_str(include_str!("../../../../demo/solana-scenario.json")).unwrap();
+    let items: Vec<Value> =
+        scenario.transactions.iter().cycle().take(100).map(|done| json!({ "hash": done.hash })).collect();
+    let batch = taxon.post("/v1/classify-batch", &json!({ "hashes": items })).await;
+    assert!(batch.body["results"].as_array().unwrap().iter().all(|row| row["error"].is_null()), "{}", batch.body);
+    let requests = node.requests();
+    assert!(requests <= 6, "{requests} requests");
 }
