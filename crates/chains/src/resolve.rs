@@ -83,24 +83,25 @@ impl Upstreams {
         }
     }
 
-    /// The pinned chain first, then the others of its family, by the same rules as above.
+    /// The pinned chain first, then the others of its family at once, by the same rules as above.
     async fn fetch_solana(&self, signature: [u8; 64], pinned: Option<&str>) -> Result<Fetched, FetchError> {
-        let is_pinned = |chain: &Arc<SolanaChain>| pinned == Some(chain.chain().slug.as_str());
-        let (first, others): (Vec<_>, Vec<_>) = self.solana.iter().partition(|chain| is_pinned(chain));
+        let is_pinned = |chain: &&Arc<SolanaChain>| pinned == Some(chain.chain().slug.as_str());
+        if let Some(chain) = self.solana.iter().find(is_pinned) {
+            let looked = chain.lookup(signature).await.map_err(|error| upstream(chain.chain(), error))?;
+            if let Some(found) = landed(chain, looked)? {
+                return Ok(found);
+            }
+        }
+        let others = self.solana.iter().filter(|chain| !is_pinned(chain));
+        let mut answers: FuturesUnordered<_> =
+            others.map(|chain| async move { (chain, chain.lookup(signature).await) }).collect();
         let mut failure = None;
-        for (chain, is_first) in
-            first.into_iter().map(|chain| (chain, true)).chain(others.into_iter().map(|c| (c, false)))
-        {
-            match chain.lookup(signature).await {
-                Ok(solana::Lookup::Landed(facts)) => {
-                    return Ok(Fetched::Solana { chain: Arc::clone(chain), facts: Arc::new(*facts) });
-                }
-                Ok(solana::Lookup::Pending) => {
-                    return Err(FetchError::NotYetMined { chain: chain.chain().slug.clone() });
-                }
-                Ok(solana::Lookup::Absent) => {}
-                Err(error) if is_first => return Err(upstream(chain.chain(), error)),
-                Err(error) => failure = failure.or(Some(upstream(chain.chain(), error))),
+        while let Some((chain, looked)) = answers.next().await {
+            match looked.map_err(|error| upstream(chain.chain(), error)).and_then(|looked| landed(chain, looked)) {
+                Ok(Some(found)) => return Ok(found),
+                Ok(None) => {}
+                Err(pending @ FetchError::NotYetMined { .. }) => failure = Some(pending),
+                Err(error) => failure = failure.or(Some(error)),
             }
         }
         let absent =
@@ -172,6 +173,16 @@ async fn facts(
     let mut facts = chain.facts(transaction, early).await.map_err(|error| upstream(chain.chain(), error))?;
     facts.also_on = also_on;
     Ok(Fetched::Evm { chain: Arc::clone(chain), facts: Arc::new(facts) })
+}
+
+fn landed(chain: &Arc<SolanaChain>, looked: solana::Lookup) -> Result<Option<Fetched>, FetchError> {
+    match looked {
+        solana::Lookup::Landed(facts) => {
+            Ok(Some(Fetched::Solana { chain: Arc::clone(chain), facts: Arc::new(*facts) }))
+        }
+        solana::Lookup::Pending => Err(FetchError::NotYetMined { chain: chain.chain().slug.clone() }),
+        solana::Lookup::Absent => Ok(None),
+    }
 }
 
 fn upstream(chain: &Chain, error: UpstreamError) -> FetchError {

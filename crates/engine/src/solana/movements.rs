@@ -205,7 +205,7 @@ impl<'a> Ledger<'a> {
         (made, closed)
     }
 
-    /// The wallet's net movements, one per asset.
+    /// The wallet's net movements, by asset.
     pub fn movements(&self, wallet: Key) -> Vec<Movement> {
         let mut changes: BTreeMap<Asset, i128> = BTreeMap::new();
         let native = self.lamports(wallet).saturating_add(self.rent(wallet));
@@ -235,7 +235,7 @@ impl<'a> Ledger<'a> {
         }
         let sum: i128 = parties.values().map(|(amount, _)| *amount).fold(0, i128::saturating_add);
         if !is_told || parties.len() < 2 || U256::from(sum.unsigned_abs()) != U256::from(change.unsigned_abs()) {
-            return self.movement(wallet, asset, change).into_iter().collect();
+            return self.movement(wallet, asset, change, flows).into_iter().collect();
         }
         let mine = Account::Solana(wallet);
         let movement = |(party, (amount, outer)): (Key, (i128, usize))| {
@@ -309,19 +309,18 @@ impl<'a> Ledger<'a> {
         if is_single { Asset::Nft { contract, id: U256::ZERO, kind: NftKind::SplNft } } else { Asset::Token(contract) }
     }
 
-    fn movement(&self, wallet: Key, asset: Asset, change: i128) -> Option<Movement> {
+    fn movement(&self, wallet: Key, asset: Asset, change: i128, flows: &[Flow]) -> Option<Movement> {
         if change == 0 {
             return None;
         }
-        let (seen, other) = self.other(wallet, asset, change > 0);
+        let (seen, other) = self.other(wallet, asset, change > 0, flows);
         let (mine, other) = (Account::Solana(wallet), Account::Solana(other));
         let (from, to) = if change > 0 { (other, mine) } else { (mine, other) };
         Some(Movement { asset, from, to, amount: U256::from(change.unsigned_abs()), seen })
     }
 
     /// With whom the largest part of it moved, and in which instruction.
-    fn other(&self, wallet: Key, asset: Asset, comes_in: bool) -> (Seen, Key) {
-        let flows = self.flows(wallet);
+    fn other(&self, wallet: Key, asset: Asset, comes_in: bool, flows: &[Flow]) -> (Seen, Key) {
         let fitting = flows.iter().filter(|flow| flow.asset == asset && flow.comes_in == comes_in);
         // The first of equals.
         let largest = fitting.rev().max_by_key(|flow| flow.amount);

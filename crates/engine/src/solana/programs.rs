@@ -161,6 +161,9 @@ fn is_touched(scene: &SolanaScene<'_>, leg: &Leg, outer: usize, speakers: &BTree
 /// Whether an instruction of which no rule speaks moved something of weight between the wallet and somebody who has no part in those
 /// that a rule knows. Tips, what integrators take and accounts made for the purpose are no such thing.
 fn is_mixed(scene: &SolanaScene<'_>, rules: &Rules, heard: &[Heard<'_>]) -> bool {
+    if heard.is_empty() {
+        return false;
+    }
     let packs: BTreeSet<usize> = heard.iter().map(|(rule, _)| rule.pack).collect();
     let is_of_them = |program: &Key| rules.solana.holders(program).any(|holder| packs.contains(&holder.pack));
     let outer = scene.facts.transaction.instructions.iter().filter(|instruction| instruction.depth == 1);
@@ -175,9 +178,6 @@ fn is_mixed(scene: &SolanaScene<'_>, rules: &Rules, heard: &[Heard<'_>]) -> bool
         };
         scene.done.iter().any(|(_, done)| makes(done))
     };
-    if heard.is_empty() {
-        return false;
-    }
     scene.lost.iter().any(|account| !takes_part(account))
         || scene.flows.iter().any(|flow| {
             !speaks(flow.outer)

@@ -115,10 +115,15 @@ pub fn read<'a>(
         doubts.push(Doubt::HandedOver);
     }
     // Two people signed and something moved for both: who of them asks is not on chain.
-    let is_person = |key: &Key| ledger.as_ref().is_some_and(|ledger| !ledger.created().contains(key));
-    let movers = transaction.signed().iter().filter(|key| is_person(key) && !movements(**key).is_empty());
-    let movers: Vec<Account> = movers.copied().map(Account::Solana).collect();
-    let is_shared = question.wallet.is_none() && movers.len() > 1;
+    let movers = match (&ledger, question.wallet) {
+        (Some(ledger), None) if transaction.signers > 1 => {
+            let created = ledger.created();
+            let is_mover = |key: &&Key| !created.contains(*key) && !movements(**key).is_empty();
+            transaction.signed().iter().filter(is_mover).copied().map(Account::Solana).collect()
+        }
+        _ => Vec::new(),
+    };
+    let is_shared = movers.len() > 1;
     if is_shared {
         doubts.push(Doubt::SeveralActors(movers));
     }

@@ -110,29 +110,29 @@ impl Desk<'_> {
             return Err(ApiError::QuotaExceeded);
         }
         self.read(granted.iter_mut().map(|(group, _)| group)).await;
-        let settled = held(&granted);
-        if settled.is_empty() {
-            done.extend(granted.into_iter().flat_map(|(group, _)| group.into_answers()));
-            done.extend(waiting.into_iter().flat_map(Group::refused));
-            return Ok(done);
-        }
-        let second = self.turn(settled, &waiting).await?;
+        let second = self.settle(&granted, &waiting).await?;
         post(granted, &second, &mut done);
         let (mut granted, mut waiting) = split(waiting, &second);
-        if granted.is_empty() {
-            done.extend(waiting.into_iter().flat_map(Group::refused));
-            return Ok(done);
+        if !granted.is_empty() {
+            // All who wait are read at once, and what they came to is settled in order, so that passing places on costs nothing.
+            self.read(granted.iter_mut().map(|(group, _)| group).chain(&mut waiting)).await;
+            granted.extend(waiting.drain(..).map(|group| (group, Grant::Held)));
+            let third = self.settle(&granted, &[]).await?;
+            post(granted, &third, &mut done);
         }
-        // All who wait are read at once, and what they came to is settled in order, so that passing places on costs nothing.
-        self.read(granted.iter_mut().map(|(group, _)| group).chain(&mut waiting)).await;
-        granted.extend(waiting.into_iter().map(|group| (group, Grant::Held)));
-        let settled = held(&granted);
-        let third = if settled.is_empty() { None } else { Some(self.turn(settled, &[]).await?) };
-        match third {
-            Some(third) => post(granted, &third, &mut done),
-            None => done.extend(granted.into_iter().flat_map(|(group, _)| group.into_answers())),
-        }
+        done.extend(waiting.into_iter().flat_map(Group::refused));
         Ok(done)
+    }
+
+    /// Settles what was held and asks for what waits. Repeats have been before: where nothing else was read, no place comes back.
+    async fn settle(&mut self, read: &[(Group, Grant)], waiting: &[Group]) -> Result<Turned, ApiError> {
+        let held = read.iter().filter(|(_, grant)| *grant == Grant::Held);
+        let settled: Vec<Settled> = held.map(|(group, _)| group.settled()).collect();
+        if settled.is_empty() {
+            let period = self.period.clone().unwrap_or_default();
+            return Ok(Turned { period, posted: Vec::new(), granted: vec![Grant::Refused; waiting.len()] });
+        }
+        self.turn(settled, waiting).await
     }
 
     async fn turn(&mut self, settled: Vec<Settled>, wanted: &[Group]) -> Result<Turned, ApiError> {
@@ -161,11 +161,6 @@ impl Desk<'_> {
             group.answers = answers.by_ref().take(count).collect();
         }
     }
-}
-
-/// What is settled of those who were given a place: repeats have been before.
-fn held(granted: &[(Group, Grant)]) -> Vec<Settled> {
-    granted.iter().filter(|(_, grant)| *grant == Grant::Held).map(|(group, _)| group.settled()).collect()
 }
 
 /// Hands out the answers, except those that found no place in the end.

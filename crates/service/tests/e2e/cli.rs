@@ -5,6 +5,8 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
+use super::harness::demo_scenario;
+
 fn taxon(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_taxon"))
         .args(arguments)
@@ -21,9 +23,7 @@ fn said(output: &Output) -> String {
 }
 
 fn demo_hash(name: &str) -> String {
-    let recorded: Value = serde_json::from_str(include_str!("../../../../demo/scenario.json")).unwrap();
-    let done = recorded["transactions"].as_array().unwrap().iter().find(|done| done["name"] == name).unwrap();
-    done["hash"].as_str().unwrap().to_owned()
+    demo_scenario().named(name).hash.clone()
 }
 
 #[test]

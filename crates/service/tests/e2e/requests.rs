@@ -106,12 +106,7 @@ async fn only_a_key_that_stands_opens_the_door() {
     assert_eq!(told(&none), (401, "unauthorized"));
     assert_eq!(none.headers.get("www-authenticate").map(String::as_str), Some("Bearer"));
 
-    let revoked = std::process::Command::new(env!("CARGO_BIN_EXE_taxon"))
-        .args(["keys", "revoke", &taxon.key[4..12]])
-        .env("TAXON_DATA_DIR", taxon.setup.data.path())
-        .output()
-        .unwrap();
-    assert!(revoked.status.success());
+    taxon.setup.run(&["keys", "revoke", &taxon.key[4..12]]);
     let after = taxon.post("/v1/classify", &body).await;
     assert_eq!(told(&after), (401, "unauthorized"), "a revoked key is refused at once, beside the running service");
 }

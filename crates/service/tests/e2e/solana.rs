@@ -183,5 +183,5 @@ async fn long_logs_do_no_harm() {
     })
     .await;
     let answer = node.taxon().await.classify(&signature("sol_transfer")).await;
-    assert!(answer.status == 200 || answer.code() == "upstream_bad_response", "{}", answer.status);
+    assert_eq!(answer.status, 200);
 }

@@ -128,6 +128,7 @@ async fn follow(engine: &Engine, payer: &Payer, steps: &[Step]) -> Result<(), Te
     let mut model = Model { limit: payer.limit, entries: BTreeMap::new(), holds: BTreeMap::new() };
     let mut open: BTreeMap<usize, Open> = BTreeMap::new();
     let mut now = NOON;
+    let mut is_revoked = false;
     engine.set_clock(now);
     engine.store.create_key(&key(&payer.id)).await.unwrap();
     for step in steps {
@@ -139,9 +140,11 @@ async fn follow(engine: &Engine, payer: &Payer, steps: &[Step]) -> Result<(), Te
             }
             Step::Revoke => {
                 prop_assert!(engine.store.revoke_key(&payer.id).await.unwrap());
+                is_revoked = true;
                 continue;
             }
-            Step::Reserve { .. } if engine.store.key(&payer.id).await.unwrap().unwrap().revoked_at.is_some() => {
+            Step::Reserve { .. } if is_revoked => {
+                prop_assert!(engine.store.key(&payer.id).await.unwrap().unwrap().revoked_at.is_some());
                 continue;
             }
             Step::Reserve { call, hashes } => {
