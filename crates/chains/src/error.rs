@@ -16,6 +16,16 @@ pub enum UpstreamError {
     NotRetrievable,
 }
 
+/// Every code of `UpstreamError`.
+pub const UPSTREAM_CODES: [&str; 6] = [
+    "upstream_timeout",
+    "upstream_unavailable",
+    "upstream_rate_limited",
+    "upstream_bad_response",
+    "upstream_inconsistent",
+    "tx_not_retrievable",
+];
+
 impl UpstreamError {
     pub fn code(&self) -> &'static str {
         match self {

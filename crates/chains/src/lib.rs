@@ -8,7 +8,7 @@ pub mod rpc;
 pub mod solana;
 pub mod tape;
 
-pub use error::{FetchError, UpstreamError};
+pub use error::{FetchError, UPSTREAM_CODES, UpstreamError};
 pub use registry::Registry;
 pub use resolve::{Fetched, Upstreams};
 pub use rpc::Node;

@@ -1,4 +1,5 @@
-//! Every error code of the interface, on this one page: code, status, sentence.
+//! Every error code of the interface, on this one page: code, status, sentence, and what the integrator does about it. The OpenAPI
+//! document and the docs print `TABLE`.
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -91,6 +92,141 @@ impl ApiError {
     }
 }
 
+/// Where a code is met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Met {
+    /// As the code of a whole call.
+    Call,
+    /// Of a call, and as the `error` of one item in a batch.
+    CallAndItem,
+    /// Only as the `error` of one item in a batch.
+    Item,
+}
+
+/// One code as the docs print it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ErrorRow {
+    pub(crate) code: &'static str,
+    pub(crate) status: u16,
+    pub(crate) met: Met,
+    pub(crate) condition: &'static str,
+    pub(crate) action: &'static str,
+}
+
+const fn row(code: &'static str, status: u16, met: Met, condition: &'static str, action: &'static str) -> ErrorRow {
+    ErrorRow { code, status, met, condition, action }
+}
+
+const RETRY: &str = "Retry shortly, with growing pauses and jitter. Nothing was counted.";
+const FIX: &str = "Fix the request. Do not retry unchanged.";
+
+pub(crate) const TABLE: &[ErrorRow] = &[
+    row(
+        "invalid_request",
+        400,
+        Met::Call,
+        "The body is no JSON object, over 1 MiB or of another content type; `hashes` is missing, empty or holds over 100 items; a field has \
+         the wrong type; on the single call, the chain is unknown or not served (the message lists those that are).",
+        FIX,
+    ),
+    row(
+        "invalid_hash",
+        400,
+        Met::Call,
+        "A hash is neither `0x` and 64 hex digits nor a base58 Solana signature. In a batch the message names the index, as in `hashes[7]`.",
+        "Fix the hash. Do not retry unchanged.",
+    ),
+    row(
+        "unauthorized",
+        401,
+        Met::Call,
+        "The API key is missing, malformed, unknown or revoked.",
+        "Fix the header or the key. Do not retry unchanged.",
+    ),
+    row(
+        "quota_exceeded",
+        402,
+        Met::CallAndItem,
+        "The pool of the key's owner is exhausted for this period. Repeats of hashes that were classified in the period never trigger it.",
+        "Look at `/quota-status`, wait for the reset or upgrade. Key on the 402 status.",
+    ),
+    row(
+        "tx_not_found",
+        404,
+        Met::CallAndItem,
+        "The hash is well formed, but neither the named chain nor any other served chain has it.",
+        "Verify the hash, or leave out `chain`.",
+    ),
+    row(
+        "chain_not_detected",
+        404,
+        Met::CallAndItem,
+        "No chain was named, and every served chain of the hash's family answered that it does not have it.",
+        "Verify the hash and the network; `/chains` lists what is served.",
+    ),
+    row(
+        "tx_not_yet_mined",
+        404,
+        Met::CallAndItem,
+        "The transaction is in the mempool and not in a block yet.",
+        "Retry once it is in a block.",
+    ),
+    row(
+        "wallet_not_in_transaction",
+        404,
+        Met::CallAndItem,
+        "The `wallet` is neither sender, recipient nor party to any movement or log of the transaction.",
+        "Verify the wallet, or leave it out to have the perspective found.",
+    ),
+    row(
+        "unsupported_chain",
+        400,
+        Met::Item,
+        "The item names a chain that is unknown or not served here. The single call says `invalid_request` instead.",
+        "Use a slug of `/chains`, or leave out `chain`.",
+    ),
+    row("not_found", 404, Met::Call, "There is no such path.", "Fix the path."),
+    row(
+        "method_not_allowed",
+        405,
+        Met::Call,
+        "The path does not take this method; `Allow` names those that it takes.",
+        "Fix the method.",
+    ),
+    row(
+        "rate_limited",
+        429,
+        Met::Call,
+        "Too many requests in the last 60 seconds: of the key, or, on `/quota-status` and for failed keys, of the address.",
+        "Wait for the seconds of `Retry-After`, add jitter, and prefer batches.",
+    ),
+    row("internal_error", 500, Met::CallAndItem, "A fault inside the service, or its ledger is out of reach.", RETRY),
+    row("upstream_timeout", 502, Met::CallAndItem, "A node did not answer in time.", RETRY),
+    row("upstream_unavailable", 502, Met::CallAndItem, "A node could not be reached, or failed.", RETRY),
+    row("upstream_rate_limited", 502, Met::CallAndItem, "A node refused for too many requests.", RETRY),
+    row(
+        "upstream_bad_response",
+        502,
+        Met::CallAndItem,
+        "A node's answer was not JSON, not JSON-RPC, too large, or lacked fields.",
+        RETRY,
+    ),
+    row(
+        "upstream_inconsistent",
+        502,
+        Met::CallAndItem,
+        "Transaction, receipt and block of a node contradict each other, or the node serves another chain.",
+        "Retry shortly; when it stays, the operator must look at the node.",
+    ),
+    row(
+        "tx_not_retrievable",
+        502,
+        Met::CallAndItem,
+        "The transaction exists, but its receipt cannot be had.",
+        "Retry shortly; when it stays, the node lacks the history.",
+    ),
+];
+
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let body = json!({ "error": { "code": self.code(), "message": self.to_string() } });
@@ -125,6 +261,46 @@ impl From<FetchError> for ApiError {
             FetchError::Upstream { chain, error } => {
                 Self::Upstream { chain, code: error.code(), reason: error.to_string() }
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One of each, so that a new error does not forget its row.
+    #[test]
+    fn every_error_stands_in_the_table_with_its_status() {
+        let text = String::new;
+        let upstream = |code| ApiError::Upstream { chain: text(), code, reason: text() };
+        let all = [
+            ApiError::InvalidRequest(text()),
+            ApiError::InvalidHash(text()),
+            ApiError::Unauthorized,
+            ApiError::QuotaExceeded,
+            ApiError::RateLimited { seconds: 1 },
+            ApiError::NotFound,
+            ApiError::MethodNotAllowed,
+            ApiError::TxNotFound { pinned: text() },
+            ApiError::ChainNotDetected,
+            ApiError::TxNotYetMined { chain: text() },
+            ApiError::WalletNotInTransaction,
+            ApiError::UnsupportedChain { chain: text(), served: text() },
+            ApiError::Internal,
+            ApiError::LedgerAway,
+        ];
+        let all = all.into_iter().chain(chains::UPSTREAM_CODES.map(upstream));
+        let mut met: Vec<&str> = Vec::new();
+        for error in all {
+            for code in [error.code(), error.item_code()] {
+                let row = TABLE.iter().find(|row| row.code == code).unwrap_or_else(|| panic!("no row for {code}"));
+                assert_eq!(row.status, error.status().as_u16(), "{code}");
+                met.push(code);
+            }
+        }
+        for row in TABLE {
+            assert!(met.contains(&row.code), "{} is no error", row.code);
         }
     }
 }
