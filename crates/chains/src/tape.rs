@@ -60,7 +60,7 @@ impl Tape {
         match self.exchanges.get(&key) {
             Some(Exchange { result: Some(result), .. }) => Ok(result.clone()),
             Some(Exchange { unsupported: true, .. }) => Err(CallError::Unsupported),
-            None if method == "eth_getTransactionByHash" => Ok(RawValue::NULL.to_owned()),
+            None if ["eth_getTransactionByHash", "getTransaction"].contains(&method) => Ok(RawValue::NULL.to_owned()),
             Some(_) | None => Err(CallError::Refused),
         }
     }

@@ -2,12 +2,16 @@
 //! `GET /categories`, the docs and the engine itself all read this one table, so words and behaviour cannot drift apart.
 
 use serde::{Deserialize, Serialize, Serializer};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
 
 mod table;
 
 pub use table::{Category, TABLE};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+/// What the event is for tax. A closed set: it gains no value within v1. `needs_review` is what cannot be mapped to the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Treatment {
     Disposal,
@@ -38,7 +42,8 @@ impl Treatment {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+/// What to do with it in a ledger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LedgerAction {
     DisposeAndAcquire,
@@ -58,16 +63,19 @@ pub enum LedgerAction {
     Review,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+/// Whether a classification of this category is counted against the pool. Rows that need review always are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = Billing)]
 pub enum Bill {
     Billable,
     Free,
 }
 
 /// The legs without which a category is not asserted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = NeededLegs)]
 pub enum Legs {
     /// At least one leg out and one in.
     Both,
@@ -80,7 +88,7 @@ pub enum Legs {
 }
 
 /// The caller's switch that governs a category, where one does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PolicyKey {
     Lp,
@@ -90,9 +98,12 @@ pub enum PolicyKey {
 }
 
 /// The position not taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = GreySide)]
 pub struct Side {
     pub treatment: Treatment,
+    /// The position in a few words.
+    #[schema(value_type = String)]
     pub label: &'static str,
 }
 
@@ -104,8 +115,10 @@ pub enum Grey {
     When(Condition, &'static str, Side),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// When a grey area is set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = GreyCondition)]
 pub enum Condition {
     /// The other party is not one of the caller's own wallets.
     OtherPartyUnknown,
@@ -160,46 +173,81 @@ impl Serialize for Category {
     }
 }
 
-/// The row as `GET /categories` prints it.
-impl Serialize for Row {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Printed<'a> {
-            category: &'a str,
-            about: &'a str,
-            treatment: Treatment,
-            taxable: Option<bool>,
-            ledger_action: LedgerAction,
-            billing: Bill,
-            needs_legs: Legs,
-            policy: Option<PolicyKey>,
-            basis: &'a str,
-            grey_area: Option<PrintedGrey<'a>>,
-        }
-        #[derive(Serialize)]
-        struct PrintedGrey<'a> {
-            when: Option<Condition>,
-            note: &'a str,
-            alternate: Side,
-        }
-        let grey_area = match self.grey {
+/// The vocabulary is open and only grows, so the schema names a string and no closed set.
+impl PartialSchema for Category {
+    fn schema() -> RefOr<Schema> {
+        let known: Vec<&str> = TABLE.iter().map(|row| row.name).collect();
+        let about = format!(
+            "Canonical transaction type. The vocabulary is open and only grows: branch on `treatment`, and take a category that you do not \
+             know as it comes. Known to this version: `{}`. `GET /categories` tells what each means.",
+            known.join("`, `")
+        );
+        ObjectBuilder::new().schema_type(Type::String).description(Some(about)).examples(known.first().copied()).into()
+    }
+}
+
+impl ToSchema for Category {
+    fn name() -> std::borrow::Cow<'static, str> {
+        "Category".into()
+    }
+}
+
+/// One category, with what the house makes of it.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CategoryRow {
+    pub category: Category,
+    /// What it is, in plain words.
+    #[schema(value_type = String)]
+    pub about: &'static str,
+    pub treatment: Treatment,
+    /// As on a result: null is undetermined.
+    #[schema(required)]
+    pub taxable: Option<bool>,
+    pub ledger_action: LedgerAction,
+    pub billing: Bill,
+    pub needs_legs: Legs,
+    /// The caller's switch that governs it, where one does.
+    #[schema(required)]
+    pub policy: Option<PolicyKey>,
+    /// What the treatment rests on.
+    #[schema(value_type = String)]
+    pub basis: &'static str,
+    /// The other defensible side, where there is one.
+    #[schema(required)]
+    pub grey_area: Option<GreyRow>,
+}
+
+/// The other defensible side of a category.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct GreyRow {
+    /// Set only under this condition; null is always.
+    #[schema(required)]
+    pub when: Option<Condition>,
+    /// What the positions rest on.
+    #[schema(value_type = String)]
+    pub note: &'static str,
+    pub alternate: Side,
+}
+
+impl From<&Row> for CategoryRow {
+    fn from(row: &Row) -> Self {
+        let grey_area = match row.grey {
             Grey::Never => None,
-            Grey::Always(note, alternate) => Some(PrintedGrey { when: None, note, alternate }),
-            Grey::When(condition, note, alternate) => Some(PrintedGrey { when: Some(condition), note, alternate }),
+            Grey::Always(note, alternate) => Some(GreyRow { when: None, note, alternate }),
+            Grey::When(condition, note, alternate) => Some(GreyRow { when: Some(condition), note, alternate }),
         };
-        Printed {
-            category: self.name,
-            about: self.about,
-            treatment: self.treatment,
-            taxable: self.treatment.taxable(),
-            ledger_action: self.ledger_action,
-            billing: self.bill,
-            needs_legs: self.legs,
-            policy: self.policy,
-            basis: self.basis,
+        Self {
+            category: row.category,
+            about: row.about,
+            treatment: row.treatment,
+            taxable: row.treatment.taxable(),
+            ledger_action: row.ledger_action,
+            billing: row.bill,
+            needs_legs: row.legs,
+            policy: row.policy,
+            basis: row.basis,
             grey_area,
         }
-        .serialize(serializer)
     }
 }
 

@@ -1,6 +1,8 @@
-//! The answer, field by field as the interface specification has it. The order of fields is the order in the answer.
+//! The answer, field by field as the interface specification has it. The order of fields is the order in the answer. What is said of a
+//! field here is what the OpenAPI document and the agent interface say of it.
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::asset::{Account, NftKind};
 use crate::category::{Category, LedgerAction, Treatment};
@@ -8,65 +10,136 @@ use crate::opinion::{Role, Source};
 
 pub const API_VERSION: &str = "v1";
 
-#[derive(Debug, Clone, Serialize)]
+/// How one transaction was read for tax. Informational only, not tax advice.
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct Classification {
+    /// Always `v1`.
+    #[schema(value_type = String, pattern = "^v1$")]
     pub api_version: &'static str,
+    /// Batch results only: the item's `tx_id`. Absent when the item had none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
+    /// Batch results only: why this one item was not classified. An item with `error` must not be booked. The codes are those of
+    /// `ErrorEnvelope` and `unsupported_chain`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
     pub error: Option<&'static str>,
+    /// The hash that was classified; an EVM hash in lower case.
+    #[schema(required)]
     pub hash: Option<String>,
+    /// Slug of the chain that served the result; null when none did.
+    #[schema(required)]
     pub chain: Option<String>,
     pub category: Category,
     pub treatment: Treatment,
+    /// True: a taxable event. False: a positive finding that it is not. Null: undetermined, always with `needs_review`; it must never be
+    /// read as false.
+    #[schema(required)]
     pub taxable: Option<bool>,
+    /// A signal for routing that tells how far the sources agree, not a percentage of accuracy. 95 and above: all sources agree, or a
+    /// verified rule with evidence on chain. 80 to 94: most agree. 60 to 79: one source, nothing against it. Below 60: always
+    /// `needs_review`.
+    #[schema(maximum = 100)]
     pub confidence: u8,
+    /// True when a person must look. Then `taxable` is null, `review_note` says why, and `treatment` is at most a pointer.
     pub needs_review: bool,
+    /// Suggested ledger label.
+    #[schema(required)]
     pub ledger_action: Option<LedgerAction>,
+    /// Display name of the protocol, where it was identified.
+    #[schema(required)]
     pub protocol: Option<String>,
+    /// The reasoning in plain words.
+    #[schema(required)]
     pub description: Option<String>,
+    /// Why a person must look. Set exactly when `needs_review` is true.
+    #[schema(required)]
     pub review_note: Option<String>,
+    /// Set only where more than one treatment is defensible.
+    #[schema(required)]
     pub grey_area: Option<GreyArea>,
     pub assets: Assets,
+    /// Present when the transaction was not on the chain that was asked for but on another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chain_corrected: Option<ChainCorrected>,
+    /// The address whose view of the transaction this is.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
     pub perspective: Option<Account>,
+    /// When it happened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block: Option<BlockTime>,
+    /// Transactions of several steps only: the whole in one line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,
+    /// Transactions of several steps only: the steps in chain order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub legs: Option<Vec<Step>>,
+    /// Transactions of several steps only: a posting memo in plain words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memo: Option<String>,
+    /// Version of the engine and digest of its rules. The same chain data and the same `engine` give the same bytes.
     pub engine: String,
+    /// With `explain: true` only: what each source said, and where on chain it saw it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Vec<Evidence>>,
+    /// The source that decided the category. The agent interface tells it.
+    #[serde(skip)]
+    pub source: Source,
 }
 
-#[derive(Debug, Clone, Serialize)]
+impl Classification {
+    /// Leaves it to a person, for a reason that lies outside of the reading.
+    pub fn defer(&mut self, note: String) {
+        self.needs_review = true;
+        self.taxable = None;
+        self.ledger_action = Some(LedgerAction::Review);
+        self.review_note = Some(note);
+        for step in self.legs.iter_mut().flatten() {
+            step.taxable = None;
+            step.ledger_action = LedgerAction::Review;
+        }
+    }
+}
+
+/// More than one treatment is defensible. `treatment` and `taxable` of the result are the position taken.
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct GreyArea {
+    /// What the positions rest on.
+    #[schema(required)]
     pub note: Option<String>,
+    /// The position not taken.
+    #[schema(required)]
     pub alternate: Option<Alternate>,
 }
 
-#[derive(Debug, Clone, Serialize)]
+/// A defensible position that was not taken.
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct Alternate {
+    #[schema(required)]
     pub treatment: Option<Treatment>,
+    /// As on the result: null is undetermined.
+    #[schema(required)]
     pub taxable: Option<bool>,
+    /// The position in a few words.
+    #[schema(required)]
     pub label: Option<String>,
 }
 
-#[derive(Debug, Clone, Default, Serialize)]
+/// What moved, net per asset for the perspective: what went out and came back cancels, and a net of zero is no leg.
+#[derive(Debug, Clone, Default, Serialize, ToSchema)]
 pub struct Assets {
     pub sent: Vec<AssetLeg>,
     pub received: Vec<AssetLeg>,
+    /// The network fee; null when the perspective did not pay it.
+    #[schema(required)]
     pub gas: Option<AssetLeg>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// What happened on a leg.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = LegAction)]
 pub enum Action {
     Transferred,
     Received,
@@ -75,74 +148,116 @@ pub enum Action {
     PaidGas,
 }
 
-#[derive(Debug, Clone, Serialize)]
+/// One asset that moved. An asset is a contract or mint, plus the token id for an NFT.
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct AssetLeg {
+    /// Exactly as the contract reports it, cut at 256 bytes; `UNKNOWN` when it reports none. A stranger wrote it: escape it.
     pub symbol: String,
+    /// Exact decimal: no exponent, no trailing zeros, no rounding, any size. Do not read it as a float. Without known decimals it is the raw
+    /// integer; on NFT legs it is the token count.
+    #[schema(pattern = r"^[0-9]+(\.[0-9]+)?$")]
     pub amount: String,
     pub action: Action,
+    /// Decimals that `amount` was written with; null when unknown.
+    #[schema(required)]
     pub decimals: Option<u8>,
+    /// Contract in lower-case hex, or Solana mint in base58. Absent on the native coin.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
     pub token_address: Option<Account>,
+    /// The token's own name, where it is known. A stranger wrote it: escape it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_name: Option<String>,
+    /// Recipient, on sent legs.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
     pub to: Option<Account>,
+    /// Sender, on received legs.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
     pub from: Option<Account>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_type: Option<NftKind>,
+    /// NFT legs only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_id: Option<String>,
+    /// True when the symbol is that of a canonical token on the same chain at another address. Absent otherwise.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
     pub symbol_collision: bool,
+    /// For display only, present with `symbol_collision`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub display_symbol: Option<String>,
+    /// True when the amount was inferred and not read from a log or trace. Such a result is always `needs_review`. Absent otherwise.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
     pub inferred: bool,
+    /// How it was inferred, as `balance_delta`; present with `inferred`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
     pub inferred_basis: Option<&'static str>,
 }
 
-#[derive(Debug, Clone, Serialize)]
+/// The transaction was found on another chain than the one that was asked for.
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ChainCorrected {
+    /// Slug of the chain that was asked for.
     pub requested: String,
+    /// Slug of the chain that has it.
     pub detected: String,
 }
 
-#[derive(Debug, Clone, Serialize)]
+/// The block that the transaction stands in.
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct BlockTime {
+    /// Block number; the slot on Solana.
     pub number: u64,
+    /// RFC 3339, UTC.
+    #[schema(format = DateTime)]
     pub timestamp: String,
+    /// Whether the chain calls the block final.
     pub finalized: bool,
 }
 
-#[derive(Debug, Clone, Serialize)]
+/// The whole of a transaction of several steps. Further fields may come.
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct Parent {
     pub category: Category,
     pub treatment: Treatment,
     pub description: String,
 }
 
-/// One step of a transaction that has several.
-#[derive(Debug, Clone, Serialize)]
+/// One step of a transaction that has several. Further fields may come.
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct Step {
+    /// From 0, in chain order.
     pub leg_index: usize,
     pub role: Role,
     pub category: Category,
+    /// As on the result: null is undetermined.
+    #[schema(required)]
     pub taxable: Option<bool>,
     pub treatment: Treatment,
     pub ledger_action: LedgerAction,
+    #[schema(required)]
     pub protocol: Option<String>,
     pub description: String,
     pub assets: Assets,
 }
 
-#[derive(Debug, Clone, Serialize)]
+/// What one source said of the transaction.
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct Evidence {
     pub source: Source,
+    /// The rule that spoke: pack and signature, or the shape's name.
     pub rule: String,
     pub says: Category,
+    /// Where on an EVM chain it was seen.
+    #[schema(required)]
     pub log_index: Option<u64>,
+    /// Where on Solana it was seen.
+    #[schema(required)]
     pub instruction_index: Option<u64>,
+    /// Whether it agrees with the verdict.
     pub agrees: bool,
 }

@@ -9,9 +9,12 @@ use crate::asset::Seen;
 use crate::category::Category;
 use crate::legs::{Direction, LEGS_MAX, Leg};
 
-/// Sources are independent: none reads another's opinion.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+/// Who says it. Sources are independent, none reads another's opinion: `protocol` is a rule pack over verified contracts, events or
+/// instructions, `call` what was asked for, `shape` what the net movements alone suggest, `labels` a third party's word where an operator
+/// configured one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = EvidenceSource)]
 pub enum Source {
     /// Rule packs over contracts and their events.
     Protocol,
@@ -36,8 +39,9 @@ pub enum Strength {
 }
 
 /// The part that a claim plays in a transaction of several steps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = StepRole)]
 pub enum Role {
     Principal,
     Fee,

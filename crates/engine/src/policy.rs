@@ -1,6 +1,9 @@
 //! The caller's house position on four two-sided treatments. Policy sees the reading only, and never overrides a review.
 
 use serde::Deserialize;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType};
+use utoipa::{PartialSchema, ToSchema};
 
 use crate::category::{Category, Condition, Grey, LedgerAction, PolicyKey, Side, Treatment};
 
@@ -60,6 +63,33 @@ impl<'de> Deserialize<'de> for Policy {
             }
         }
         Ok(policy)
+    }
+}
+
+/// Values of any kind are taken, and ignored when they are not in the table: the schema must not promise a refusal.
+impl PartialSchema for Policy {
+    fn schema() -> RefOr<Schema> {
+        let key = |about: &str, values: [&str; 2]| {
+            let [default, other] = values;
+            let about = format!("{about} `{default}` (the house default) or `{other}`. Anything else is ignored.");
+            ObjectBuilder::new().schema_type(SchemaType::AnyValue).description(Some(about)).examples(values)
+        };
+        ObjectBuilder::new()
+            .description(Some(
+                "The caller's position on four two-sided treatments. Every key is optional; unknown keys and values are ignored and never \
+                 an error. The position not taken goes to `grey_area.alternate`. A policy never overrides `needs_review`.",
+            ))
+            .property("lp", key("Entry and exit of liquidity pools:", ["disposal", "non_taxable"]))
+            .property("wrap", key("Wrapping and unwrapping of the same underlying:", ["non_taxable", "disposal"]))
+            .property("lst", key("Minting and redeeming of liquid-staking tokens:", ["disposal", "non_taxable"]))
+            .property("staking", key("Timing of rebase rewards only:", ["income", "defer"]))
+            .into()
+    }
+}
+
+impl ToSchema for Policy {
+    fn name() -> std::borrow::Cow<'static, str> {
+        "Policy".into()
     }
 }
 

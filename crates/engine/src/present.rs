@@ -5,6 +5,7 @@ use crate::asset::Seen;
 use crate::category::{Category, LedgerAction, Treatment};
 use crate::classification::{API_VERSION, Alternate, BlockTime, Classification, Evidence, GreyArea, Parent};
 use crate::describe;
+use crate::opinion::Source;
 use crate::policy;
 use crate::printed::{Part, assets};
 use crate::question::Question;
@@ -54,7 +55,13 @@ pub fn present(scene: &Scene<'_>, reading: &Reading, question: &Question, rules:
         description: Some(description),
         engine: rules.engine.clone(),
         evidence: question.explain.then(|| evidence(scene, reading)),
+        source: decided_by(reading),
     }
+}
+
+fn decided_by(reading: &Reading) -> Source {
+    let deciding = reading.claims.iter().filter(|claim| claim.category == reading.category);
+    deciding.max_by_key(|claim| claim.strength).map_or(Source::None, |claim| claim.source)
 }
 
 fn grey_area((note, side): (&'static str, crate::category::Side)) -> GreyArea {

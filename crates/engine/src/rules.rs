@@ -13,11 +13,13 @@ use std::sync::Arc;
 use alloy_primitives::{Address, B256, FixedBytes};
 
 use compile::{ActorRule, CallRule, EventRule};
+pub use file::EVERY_CHAIN;
 use file::{Derive, PackFile, Way};
 use filter::Filter;
 use load::Loader;
 use solana::SolanaRules;
 
+use crate::asset::Account;
 use crate::category::Category;
 
 mod embedded {
@@ -234,6 +236,21 @@ impl Rules {
     /// What is known of one chain; of a chain that no pack names, what stands on every chain.
     pub fn on(&self, chain: &str) -> &ChainRules {
         self.chains.get(chain).unwrap_or(&self.every)
+    }
+
+    /// Every pack that knows the address or program, with the chain's slug, or `EVERY_CHAIN`.
+    pub fn holders_of(&self, account: &Account) -> Vec<(&str, &Holder)> {
+        let address = match account {
+            Account::Evm(address) => *address,
+            Account::Solana(key) => return self.solana.holders(key).map(|holder| (solana::SOLANA, holder)).collect(),
+        };
+        let everywhere = self.every.holders(address);
+        let is_told = |holder: &Holder| everywhere.iter().any(|one| one.pack == holder.pack && one.role == holder.role);
+        let own = self.chains.iter().flat_map(|(slug, chain)| {
+            let holders = chain.holders(address).iter().filter(|holder| !is_told(holder));
+            holders.map(move |holder| (slug.as_str(), holder))
+        });
+        everywhere.iter().map(|holder| (EVERY_CHAIN, holder)).chain(own).collect()
     }
 
     /// Whether token text lures its reader somewhere.

@@ -1,9 +1,11 @@
 //! The use cases. REST, the command line, and whatever comes later call only these; none has a path of its own to data.
 
 mod counted;
+mod quota;
 mod reader;
 mod request;
 mod setup;
+mod tables;
 
 use std::sync::Arc;
 
@@ -12,11 +14,13 @@ use engine::{Classification, TxHash};
 use crate::auth::{Auth, Caller};
 use crate::error::ApiError;
 use crate::limits::Limits;
-use crate::store::{Payer, Resets, Standing, Store, StoreError};
+use crate::store::{Payer, Resets, Store};
 pub(crate) use counted::Call;
+pub(crate) use quota::{Asker, QuotaStatus};
 pub(crate) use reader::Reader;
 pub(crate) use request::{BATCH_ITEMS_MAX, BatchRequest, Item, SingleRequest};
 pub(crate) use setup::{Demo, open, reader, registry, rules, store};
+pub(crate) use tables::{CategoryList, ChainList, DISCLAIMER, Known};
 
 #[derive(Debug)]
 pub(crate) struct App {
@@ -44,11 +48,6 @@ impl App {
         let named: Vec<(TxHash, Option<String>)> = items.iter().map(|item| (item.hash, item.tx_id.clone())).collect();
         let results = counted::read(self, call, items).await?;
         Ok(named.into_iter().zip(results).map(|((hash, id), result)| self.reader.row(hash, id, result)).collect())
-    }
-
-    /// What is left in the caller's pool. It consumes nothing.
-    pub(crate) async fn quota(&self, payer: &Payer, hash: Option<TxHash>) -> Result<Standing, StoreError> {
-        self.store.standing(payer, hash.map(|hash| hash.to_string()).as_deref()).await
     }
 
     /// Whoever calls without a key pays from a small daily pool of its address.

@@ -52,6 +52,9 @@ struct File {
     trusted_proxies: Vec<String>,
     meter_sink: Option<String>,
     meter_token: Option<String>,
+    mcp_listen: Option<SocketAddr>,
+    #[serde(default)]
+    mcp_hosts: Vec<String>,
     #[serde(default)]
     rpc: BTreeMap<String, Vec<String>>,
 }
@@ -72,8 +75,18 @@ pub(crate) struct Config {
     /// Peers whose `X-Forwarded-For` is believed.
     pub(crate) trusted_proxies: Vec<IpNet>,
     pub(crate) meter: Option<Sink>,
+    pub(crate) mcp: Mcp,
     /// Slug, or its spelling in an environment variable, to upstream addresses. When empty, the public endpoints serve.
     pub(crate) rpc: BTreeMap<String, Vec<String>>,
+}
+
+/// The agent interface.
+#[derive(Debug, Clone)]
+pub(crate) struct Mcp {
+    /// On an address of its own, or with everything else.
+    pub(crate) listen: Option<SocketAddr>,
+    /// What `Host` may say beside loopback names, against web pages that point a name of theirs at this service; `*` is anything.
+    pub(crate) hosts: Vec<String>,
 }
 
 /// Where events for the billing rail go. Both parts may be secret.
@@ -113,8 +126,14 @@ impl Config {
         if sink.as_ref().is_some_and(|sink| !is_web(sink)) {
             bail!("TAXON_METER_SINK is not an http or https address");
         }
+        let mcp_listen = match env_text("TAXON_MCP_LISTEN")? {
+            Some(text) => Some(text.parse().context("TAXON_MCP_LISTEN is not an address and port")?),
+            None => file.mcp_listen,
+        };
+        let mcp_hosts = env_text("TAXON_MCP_HOSTS")?.map_or(file.mcp_hosts, |text| list(&text));
         Ok(Self {
             listen,
+            mcp: Mcp { listen: mcp_listen, hosts: mcp_hosts },
             database: database(env_text("TAXON_DATABASE_URL")?.or(file.database_url), &data_dir)?,
             data_dir,
             rate_per_minute: number("TAXON_RATE_PER_MINUTE", file.rate_per_minute, RATE_PER_MINUTE)?,

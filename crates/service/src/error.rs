@@ -5,7 +5,8 @@ use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use chains::FetchError;
-use serde_json::json;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::store::StoreError;
 
@@ -66,12 +67,21 @@ impl ApiError {
         }
     }
 
+    pub(crate) fn envelope(&self) -> ErrorEnvelope {
+        ErrorEnvelope { error: ErrorBody { code: self.code(), message: self.to_string() } }
+    }
+
     /// The same failure as the `error` of one item in a batch.
     pub(crate) fn item_code(&self) -> &'static str {
         match self {
             Self::UnsupportedChain { .. } => "unsupported_chain",
             other => other.code(),
         }
+    }
+
+    /// What the integrator does about it.
+    pub(crate) fn action(&self) -> &'static str {
+        TABLE.iter().find(|row| row.code == self.code()).map_or(RETRY, |row| row.action)
     }
 
     pub(crate) fn status(&self) -> StatusCode {
@@ -90,6 +100,22 @@ impl ApiError {
             Self::Internal | Self::LedgerAway => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
+}
+
+/// What every error comes in.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ErrorEnvelope {
+    error: ErrorBody,
+}
+
+/// Which error, for machines and for people.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ErrorBody {
+    /// Stable.
+    #[schema(value_type = String)]
+    code: &'static str,
+    /// For people; it may change.
+    message: String,
 }
 
 /// Where a code is met.
@@ -227,10 +253,34 @@ pub(crate) const TABLE: &[ErrorRow] = &[
     ),
 ];
 
+/// One of each, as examples of what a caller sees.
+pub(crate) fn samples() -> Vec<ApiError> {
+    let chain = || "ethereum".to_owned();
+    let upstream = |code| ApiError::Upstream { chain: chain(), code, reason: "a node failed".to_owned() };
+    let invalid_hash = engine::TxHash::parse("0x").map_or_else(|error| error.to_string(), |hash| hash.to_string());
+    let mut all = vec![
+        ApiError::InvalidRequest("`hashes` takes 1 to 100 items, not 101".to_owned()),
+        ApiError::InvalidHash(format!("hashes[7]: {invalid_hash}")),
+        ApiError::Unauthorized,
+        ApiError::QuotaExceeded,
+        ApiError::RateLimited { seconds: 17 },
+        ApiError::NotFound,
+        ApiError::MethodNotAllowed,
+        ApiError::TxNotFound { pinned: chain() },
+        ApiError::ChainNotDetected,
+        ApiError::TxNotYetMined { chain: chain() },
+        ApiError::WalletNotInTransaction,
+        ApiError::UnsupportedChain { chain: "atlantis".to_owned(), served: chain() },
+        ApiError::Internal,
+        ApiError::LedgerAway,
+    ];
+    all.extend(chains::UPSTREAM_CODES.map(upstream));
+    all
+}
+
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let body = json!({ "error": { "code": self.code(), "message": self.to_string() } });
-        let mut response = (self.status(), Json(body)).into_response();
+        let mut response = (self.status(), Json(self.envelope())).into_response();
         match self {
             Self::Unauthorized => {
                 response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -269,28 +319,9 @@ impl From<FetchError> for ApiError {
 mod tests {
     use super::*;
 
-    /// One of each, so that a new error does not forget its row.
     #[test]
     fn every_error_stands_in_the_table_with_its_status() {
-        let text = String::new;
-        let upstream = |code| ApiError::Upstream { chain: text(), code, reason: text() };
-        let all = [
-            ApiError::InvalidRequest(text()),
-            ApiError::InvalidHash(text()),
-            ApiError::Unauthorized,
-            ApiError::QuotaExceeded,
-            ApiError::RateLimited { seconds: 1 },
-            ApiError::NotFound,
-            ApiError::MethodNotAllowed,
-            ApiError::TxNotFound { pinned: text() },
-            ApiError::ChainNotDetected,
-            ApiError::TxNotYetMined { chain: text() },
-            ApiError::WalletNotInTransaction,
-            ApiError::UnsupportedChain { chain: text(), served: text() },
-            ApiError::Internal,
-            ApiError::LedgerAway,
-        ];
-        let all = all.into_iter().chain(chains::UPSTREAM_CODES.map(upstream));
+        let all = samples();
         let mut met: Vec<&str> = Vec::new();
         for error in all {
             for code in [error.code(), error.item_code()] {

@@ -6,9 +6,13 @@ mod cli;
 mod config;
 mod error;
 mod limits;
+mod mcp;
 mod meter;
+mod openapi;
 mod rest;
+mod schema;
 pub mod store;
+mod web;
 
 use std::process::ExitCode;
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use chains::{FetchError, Fetched, Registry, Upstreams};
 use engine::category::{LedgerAction, Treatment};
 use engine::classification::{API_VERSION, Assets, ChainCorrected};
+use engine::opinion::Source;
 use engine::{Category, Chain, Classification, Question, Rules, TxHash};
 use tokio::sync::OnceCell;
 
@@ -142,6 +143,7 @@ impl Reader {
             memo: None,
             engine: self.rules.engine.clone(),
             evidence: None,
+            source: Source::None,
         }
     }
 }

@@ -3,8 +3,10 @@
 use engine::question::OWN_WALLETS_MAX;
 use engine::{Account, Policy, Question, TxHash};
 use serde::Deserialize;
+use utoipa::ToSchema;
 
 use crate::error::ApiError;
+use crate::schema;
 
 pub(crate) const BATCH_ITEMS_MAX: usize = 100;
 
@@ -17,30 +19,52 @@ pub(crate) struct Item {
     pub(crate) question: Question,
 }
 
-#[derive(Debug, Deserialize)]
+/// One transaction. Unknown fields are ignored; null is absent.
+#[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct SingleRequest {
+    #[schema(value_type = schema::HashText)]
     hash: String,
+    /// Slug of the chain, a common alias, or a decimal chain id. Found out when absent. When the transaction is on another served chain
+    /// instead, the answer says so in `chain_corrected`.
     chain: Option<String>,
     policy: Option<Policy>,
+    /// Read the transaction as this address saw it. Found out when absent.
+    #[schema(value_type = Option<schema::WalletText>)]
     wallet: Option<String>,
+    /// Moves between these addresses are `self_transfer`.
+    #[schema(value_type = Option<Vec<schema::WalletText>>, max_items = 1_000)]
     own_wallets: Option<Vec<String>>,
+    /// Adds `evidence`: what each source said, and where on chain.
     explain: Option<bool>,
 }
 
-#[derive(Debug, Deserialize)]
+/// 1 to 100 transactions. Unknown fields are ignored; null is absent.
+#[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct BatchRequest {
+    #[schema(min_items = 1, max_items = 100)]
     hashes: Vec<BatchItem>,
     policy: Option<Policy>,
+    /// Read every transaction as this address saw it, unless an item names its own. Found out for each when absent.
+    #[schema(value_type = Option<schema::WalletText>)]
     wallet: Option<String>,
+    /// Moves between these addresses are `self_transfer`.
+    #[schema(value_type = Option<Vec<schema::WalletText>>, max_items = 1_000)]
     own_wallets: Option<Vec<String>>,
+    /// Adds `evidence` to each result: what each source said, and where on chain.
     explain: Option<bool>,
 }
 
-#[derive(Debug, Deserialize)]
+/// One transaction of a batch.
+#[derive(Debug, Deserialize, ToSchema)]
 struct BatchItem {
+    #[schema(value_type = schema::HashText)]
     hash: String,
+    /// Comes back as `id`. Strongly recommended.
     tx_id: Option<String>,
+    /// As on the single call; a chain that is not served makes this one item fail with `unsupported_chain`.
     chain: Option<String>,
+    /// Read this transaction as this address saw it.
+    #[schema(value_type = Option<schema::WalletText>)]
     wallet: Option<String>,
 }
 

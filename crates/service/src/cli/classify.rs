@@ -9,9 +9,9 @@ use engine::classification::AssetLeg;
 use engine::{Account, Classification, Policy, Question, TxHash};
 
 use super::terminal::{print, safe, table};
+use crate::app::DISCLAIMER;
 use crate::app::{self, BATCH_ITEMS_MAX, Demo, Item};
 use crate::config::Config;
-use crate::rest::DISCLAIMER;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {

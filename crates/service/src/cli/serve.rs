@@ -6,14 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use axum::Router;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 use crate::app::{self, App, Demo};
 use crate::config::Config;
 use crate::meter;
-use crate::rest::{self, Rest};
+use crate::web::{self, Web};
 
 /// What is in flight at shutdown has this long to finish.
 const SHUTDOWN_SECONDS_MAX: u64 = 25;
@@ -25,38 +26,54 @@ pub(super) struct Args {
     /// Address and port to listen on (TAXON_LISTEN)
     #[arg(long)]
     listen: Option<SocketAddr>,
+    /// Serve the agent interface on an address of its own (TAXON_MCP_LISTEN)
+    #[arg(long, value_name = "LISTEN")]
+    mcp_listen: Option<SocketAddr>,
     /// Also serve the demo chain, recorded from real contracts on a local node
     #[arg(long)]
     demo: bool,
 }
 
 pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode> {
+    let mut config = config.clone();
+    config.mcp.listen = args.mcp_listen.or(config.mcp.listen);
+    let config = &config;
     let demo = if args.demo { Demo::On } else { Demo::Off };
     let app = Arc::new(app::open(config, demo).await?);
     let address = args.listen.unwrap_or(config.listen);
-    let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
+    let listener = listen(address).await?;
+    let mcp_listener = match config.mcp.listen {
+        Some(address) => Some(listen(address).await?),
+        None => None,
+    };
     let local = listener.local_addr()?;
     tracing::info!(%local, chains = app.reader.served_slugs().len(), engine = app.reader.rules.engine, "serving");
     tokio::spawn(keep_house(Arc::clone(&app)));
     if let Some(sink) = &config.meter {
         tokio::spawn(meter::deliver(app.store.clone(), sink.clone()));
     }
-    let rest = Rest::new(Arc::clone(&app), config);
-    let router = rest::router(rest.clone(), &config.cors_origins).into_make_service_with_connect_info::<SocketAddr>();
-    let asked = Arc::new(Notify::new());
-    let stopping = Arc::clone(&asked);
-    let server = axum::serve(listener, router).with_graceful_shutdown(async move {
+    let web = Web::new(Arc::clone(&app), config);
+    let asked = CancellationToken::new();
+    let server = serve(listener, web::router(web.clone(), config), asked.clone());
+    let mcp_server = async {
+        match mcp_listener {
+            Some(listener) => serve(listener, web::mcp_router(web.clone(), config), asked.clone()).await,
+            None => Ok(()),
+        }
+    };
+    let stopping = asked.clone();
+    tokio::spawn(async move {
         stop_signal().await;
         tracing::info!("stopping: no new requests, finishing those in flight");
-        stopping.notify_one();
+        stopping.cancel();
     });
     let too_long = async {
-        asked.notified().await;
+        asked.cancelled().await;
         tokio::time::sleep(Duration::from_secs(SHUTDOWN_SECONDS_MAX)).await;
     };
     let finished = async {
-        server.await?;
-        rest.finished().await;
+        tokio::try_join!(server, mcp_server)?;
+        web.finished().await;
         Ok::<(), std::io::Error>(())
     };
     tokio::select! {
@@ -67,6 +84,15 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
         tracing::warn!(%error, "when keys were last used could not be written");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))
+}
+
+async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) -> std::io::Result<()> {
+    let router = router.into_make_service_with_connect_info::<SocketAddr>();
+    axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
 }
 
 /// What nobody waits for: when keys were last used, and places and windows that have run out.

@@ -7,8 +7,7 @@ use axum::http::header;
 use serde::de::DeserializeOwned;
 
 use crate::error::ApiError;
-
-pub(super) const BODY_BYTES_MAX: u64 = 1024 * 1024;
+use crate::web::BODY_BYTES_MAX;
 
 pub(super) struct JsonBody<T>(pub(super) T);
 
@@ -29,7 +28,10 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
         if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
             return Err(invalid("the body must be a JSON object"));
         }
-        let parsed = serde_json::from_slice(&bytes);
-        parsed.map(Self).map_err(|error| ApiError::InvalidRequest(format!("the body is not as expected: {error}")))
+        let mut reader = serde_json::Deserializer::from_slice(&bytes);
+        let parsed = serde_path_to_error::deserialize(&mut reader)
+            .map_err(|error| invalid(&format!("the body is not as expected: {error}")))?;
+        reader.end().map_err(|_| invalid("the body goes on after its object"))?;
+        Ok(Self(parsed))
     }
 }

@@ -8,109 +8,90 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{ConnectInfo, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use engine::TxHash;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use utoipa::{IntoParams, ToSchema};
 
-use super::Rest;
-use super::gate::{Bearer, bearer};
+use crate::app::{Asker, QuotaStatus};
 use crate::auth::Caller;
 use crate::error::ApiError;
 use crate::limits::Counted;
-use crate::store::{Resets, Standing};
+use crate::schema;
+use crate::web::{Bearer, Web, bearer};
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Asked {
+    /// Also tells in `repeat` whether this hash was counted in the period.
+    #[param(value_type = Option<schema::HashText>, nullable = false)]
     hash: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Kind {
-    Anon,
-    Dev,
-    Partner,
+/// The one body that is not the envelope.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct QuotaUnavailable {
+    /// Always `quota_status_unavailable`.
+    #[schema(value_type = String, pattern = "^quota_status_unavailable$")]
+    error: &'static str,
 }
 
-#[derive(Debug, Serialize)]
-struct PoolStatus {
-    kind: Kind,
-    /// Null when the hash that was asked for is a repeat.
-    used: Option<i64>,
-    limit: i64,
-    remaining: Option<i64>,
-    repeat: bool,
-    exceeded: bool,
-    resets: Resets,
-}
-
-#[derive(Debug, Serialize)]
-struct PartnerStatus {
-    kind: Kind,
-    metered: &'static str,
-    repeat: bool,
-    exceeded: bool,
-}
-
+/// What is left in the caller's pool
+///
+/// Free, and consumes nothing. With a key: its owner's pool of the month. Without: the address's pool of the day. Limited like the classify
+/// calls, per key or per address.
+#[utoipa::path(
+    get,
+    path = "/quota-status",
+    operation_id = "quota_status",
+    tag = "Quota",
+    params(Asked),
+    responses(
+        (status = 200, description = "The pool, or that a billing rail counts.", body = QuotaStatus),
+        (status = 503, description = "The ledger is out of reach. Never a made-up number. Retry shortly.", body = QuotaUnavailable),
+    ),
+    security((), ("key" = [])),
+)]
 pub(super) async fn status(
-    State(rest): State<Rest>,
+    State(web): State<Web>,
     peer: Option<axum::Extension<ConnectInfo<SocketAddr>>>,
     headers: HeaderMap,
     asked: Result<Query<Asked>, QueryRejection>,
 ) -> Result<Response, ApiError> {
-    let address = rest.address(&headers, peer.as_ref().map(|extension| &extension.0));
-    match answer(&rest, &headers, &address, asked).await {
+    let address = web.address(&headers, peer.as_ref().map(|extension| &extension.0));
+    match answer(&web, &headers, &address, asked).await {
         Err(ApiError::LedgerAway) => {
-            let body = json!({ "error": "quota_status_unavailable" });
+            let body = QuotaUnavailable { error: "quota_status_unavailable" };
             Ok((StatusCode::SERVICE_UNAVAILABLE, Json(body)).into_response())
         }
-        other => other,
+        other => other.map(|status| Json(status).into_response()),
     }
 }
 
 async fn answer(
-    rest: &Rest,
+    web: &Web,
     headers: &HeaderMap,
     address: &str,
     asked: Result<Query<Asked>, QueryRejection>,
-) -> Result<Response, ApiError> {
+) -> Result<QuotaStatus, ApiError> {
     let key = match bearer(headers) {
         Bearer::Absent => None,
-        Bearer::Malformed => return Err(rest.unauthorized(address).await?),
+        Bearer::Malformed => return Err(web.unauthorized(address).await?),
         // A caller who thinks it has a key must not be shown the anonymous pool.
-        Bearer::Key(key) => match rest.app.auth.caller(key).await? {
+        Bearer::Key(key) => match web.app.auth.caller(key).await? {
             Some(caller) => Some(caller),
-            None => return Err(rest.unauthorized(address).await?),
+            None => return Err(web.unauthorized(address).await?),
         },
     };
     let caller = match &key {
         Some(caller) => {
-            rest.count(Counted::StatusByKey { key_id: &caller.key_id }).await?;
+            web.count(Counted::StatusByKey { key_id: &caller.key_id }).await?;
             Caller::clone(caller)
         }
         None => {
-            rest.count(Counted::StatusByAddress(address)).await?;
-            rest.app.anonymous(address)
+            web.count(Counted::StatusByAddress(address)).await?;
+            web.app.anonymous(address)
         }
     };
     let Query(asked) = asked.map_err(|error| ApiError::InvalidRequest(error.body_text()))?;
-    let hash = asked.hash.map(|text| TxHash::parse(&text)).transpose();
-    let hash = hash.map_err(|error| ApiError::InvalidHash(error.to_string()))?;
-    let Standing { used, is_counted } = rest.app.quota(&caller.payer, hash).await?;
-    let kind = if key.is_some() { Kind::Dev } else { Kind::Anon };
-    let Some(limit) = caller.payer.limit else {
-        let status =
-            PartnerStatus { kind: Kind::Partner, metered: "billing-rail", repeat: is_counted, exceeded: false };
-        return Ok(Json(status).into_response());
-    };
-    let status = PoolStatus {
-        kind,
-        used: (!is_counted).then_some(used),
-        limit,
-        remaining: (!is_counted).then_some((limit - used).max(0)),
-        repeat: is_counted,
-        exceeded: used >= limit,
-        resets: caller.payer.resets,
-    };
-    Ok(Json(status).into_response())
+    let asker = if key.is_some() { Asker::Keyed(&caller) } else { Asker::Anonymous(&caller) };
+    web.app.quota_status(asker, asked.hash.as_deref()).await
 }

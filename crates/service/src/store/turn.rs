@@ -17,8 +17,9 @@ pub struct Payer {
 }
 
 /// How long a pool lasts: a UTC calendar day or month.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = QuotaResets)]
 pub enum Resets {
     Daily,
     Monthly,

@@ -11,29 +11,22 @@ use axum::middleware::Next;
 use axum::response::Response;
 
 use super::request_id::RequestId;
-use super::{Rest, client};
+use super::{Web, client};
 use crate::app::Call;
 use crate::auth::Caller;
 use crate::error::ApiError;
 use crate::limits::{Counted, counted_address};
 
 /// Lets in whoever has a key that stands and calls remain; the handler finds the caller in the request's extensions.
-pub(super) async fn keyed(State(rest): State<Rest>, mut request: Request, next: Next) -> Result<Response, ApiError> {
-    let key = match bearer(request.headers()) {
-        Bearer::Key(key) => rest.app.auth.caller(key).await?,
-        Bearer::Malformed | Bearer::Absent => None,
-    };
-    let Some(caller) = key else {
-        let address = rest.address(request.headers(), request.extensions().get());
-        return Err(rest.unauthorized(&address).await?);
-    };
-    rest.count(Counted::Classify { key_id: &caller.key_id }).await?;
+pub(super) async fn keyed(State(web): State<Web>, mut request: Request, next: Next) -> Result<Response, ApiError> {
+    let caller = web.caller(request.headers(), request.extensions().get()).await?;
+    web.count(Counted::Classify { key_id: &caller.key_id }).await?;
     request.extensions_mut().insert(caller);
     Ok(next.run(request).await)
 }
 
 /// What `Authorization` holds.
-pub(super) enum Bearer<'a> {
+pub(crate) enum Bearer<'a> {
     Absent,
     /// It may or may not be a key that stands.
     Key(&'a str),
@@ -41,7 +34,7 @@ pub(super) enum Bearer<'a> {
 }
 
 /// At most one `Authorization` header, of the scheme `Bearer`.
-pub(super) fn bearer(headers: &HeaderMap) -> Bearer<'_> {
+pub(crate) fn bearer(headers: &HeaderMap) -> Bearer<'_> {
     let mut all = headers.get_all(header::AUTHORIZATION).iter();
     let Some(one) = all.next() else { return Bearer::Absent };
     let parts = one.to_str().ok().filter(|_| all.next().is_none()).and_then(|text| text.split_once(' '));
@@ -51,14 +44,30 @@ pub(super) fn bearer(headers: &HeaderMap) -> Bearer<'_> {
     }
 }
 
-impl Rest {
+impl Web {
+    /// Whose key it is that stands in the headers.
+    pub(crate) async fn caller(
+        &self,
+        headers: &HeaderMap,
+        peer: Option<&ConnectInfo<SocketAddr>>,
+    ) -> Result<Arc<Caller>, ApiError> {
+        let key = match bearer(headers) {
+            Bearer::Key(key) => self.app.auth.caller(key).await?,
+            Bearer::Malformed | Bearer::Absent => None,
+        };
+        match key {
+            Some(caller) => Ok(caller),
+            None => Err(self.unauthorized(&self.address(headers, peer)).await?),
+        }
+    }
+
     /// The caller's address, as it is counted.
-    pub(super) fn address(&self, headers: &HeaderMap, peer: Option<&ConnectInfo<SocketAddr>>) -> String {
+    pub(crate) fn address(&self, headers: &HeaderMap, peer: Option<&ConnectInfo<SocketAddr>>) -> String {
         let peer = peer.map_or(std::net::Ipv4Addr::UNSPECIFIED.into(), |ConnectInfo(peer)| peer.ip());
         counted_address(client::address(peer, headers, &self.trusted_proxies))
     }
 
-    pub(super) async fn count(&self, who: Counted<'_>) -> Result<(), ApiError> {
+    pub(crate) async fn count(&self, who: Counted<'_>) -> Result<(), ApiError> {
         match self.app.limits.hit(who).await? {
             None => Ok(()),
             Some(wait) => Err(ApiError::RateLimited { seconds: whole_seconds(wait) }),
@@ -66,7 +75,7 @@ impl Rest {
     }
 
     /// What a caller without a valid key hears: that, or after too many tries, to wait.
-    pub(super) async fn unauthorized(&self, address: &str) -> Result<ApiError, ApiError> {
+    pub(crate) async fn unauthorized(&self, address: &str) -> Result<ApiError, ApiError> {
         self.count(Counted::Unauthorized(address)).await.map(|()| ApiError::Unauthorized)
     }
 }

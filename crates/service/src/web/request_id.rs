@@ -6,7 +6,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use tokio::time::Instant;
 
-use super::body::BODY_BYTES_MAX;
+use super::BODY_BYTES_MAX;
 
 const HEADER: HeaderName = HeaderName::from_static("x-request-id");
 const CLIENT_CHARS_MAX: usize = 64;
@@ -15,7 +15,7 @@ const UNREAD_BYTES_MAX: u64 = 4 * 1024;
 
 /// As the ledger writes it down.
 #[derive(Debug, Clone)]
-pub(super) struct RequestId(pub(super) String);
+pub(crate) struct RequestId(pub(crate) String);
 
 pub(super) async fn carry(mut request: Request, next: Next) -> Response {
     let id = client_id(&request).unwrap_or_else(fresh);

@@ -1,0 +1,94 @@
+//! What is left in a caller's pool. It consumes nothing, and a number here is never made up.
+
+use engine::TxHash;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::App;
+use crate::auth::Caller;
+use crate::error::ApiError;
+use crate::store::{Resets, Standing};
+
+/// Which quota identity answered. `dev` is every pooled key, whatever its tier.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = QuotaKind)]
+pub(crate) enum Kind {
+    Anon,
+    Dev,
+    Partner,
+}
+
+/// What is left: of a pool, or, for partner keys, that a billing rail counts.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+pub(crate) enum QuotaStatus {
+    Pool(PoolStatus),
+    Partner(PartnerStatus),
+}
+
+/// A pool of billable classifications.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct PoolStatus {
+    kind: Kind,
+    /// Distinct billable classifications of this period. Null when the hash that was asked for is a repeat.
+    #[schema(required, minimum = 0)]
+    used: Option<i64>,
+    /// Size of the pool.
+    #[schema(minimum = 0)]
+    limit: i64,
+    /// `limit` minus `used`, at least 0. Null when the hash that was asked for is a repeat.
+    #[schema(required, minimum = 0)]
+    remaining: Option<i64>,
+    /// With `hash` only: true when that hash was counted in this period, so that asking again is free.
+    repeat: bool,
+    /// True when the pool is exhausted. Repeats are still served.
+    exceeded: bool,
+    resets: Resets,
+}
+
+/// A partner key is never refused for quota.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct PartnerStatus {
+    kind: Kind,
+    /// Always `billing-rail`.
+    #[schema(value_type = String, pattern = "^billing-rail$")]
+    metered: &'static str,
+    /// With `hash` only: true when that hash was counted in this period.
+    repeat: bool,
+    /// Always false.
+    exceeded: bool,
+}
+
+/// Whose pool is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Asker<'a> {
+    Keyed(&'a Caller),
+    Anonymous(&'a Caller),
+}
+
+impl App {
+    pub(crate) async fn quota_status(&self, asker: Asker<'_>, hash: Option<&str>) -> Result<QuotaStatus, ApiError> {
+        let hash = hash.map(TxHash::parse).transpose().map_err(|error| ApiError::InvalidHash(error.to_string()))?;
+        let (caller, kind) = match asker {
+            Asker::Keyed(caller) => (caller, Kind::Dev),
+            Asker::Anonymous(caller) => (caller, Kind::Anon),
+        };
+        let hash = hash.map(|hash| hash.to_string());
+        let Standing { used, is_counted } = self.store.standing(&caller.payer, hash.as_deref()).await?;
+        let Some(limit) = caller.payer.limit else {
+            let status =
+                PartnerStatus { kind: Kind::Partner, metered: "billing-rail", repeat: is_counted, exceeded: false };
+            return Ok(QuotaStatus::Partner(status));
+        };
+        Ok(QuotaStatus::Pool(PoolStatus {
+            kind,
+            used: (!is_counted).then_some(used),
+            limit,
+            remaining: (!is_counted).then_some((limit - used).max(0)),
+            repeat: is_counted,
+            exceeded: used >= limit,
+            resets: caller.payer.resets,
+        }))
+    }
+}

@@ -1,0 +1,122 @@
+//! What stands around a message: plain `curl` is let through, and whatever is no message gets the JSON-RPC error that says why.
+
+use std::sync::{Arc, OnceLock};
+
+use axum::Json;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+use crate::error::ApiError;
+use crate::web::BODY_BYTES_MAX;
+
+const PARSE_ERROR: i64 = -32_700;
+const INVALID_REQUEST: i64 = -32_600;
+const INVALID_PARAMS: i64 = -32_602;
+/// What the transport asks every client to take; the answer is JSON either way.
+const ACCEPTED: &str = "application/json, text/event-stream";
+/// The transport's own words in a refusal.
+const WORDS_BYTES_MAX: usize = 4 * 1024;
+
+/// What HTTP should say of a call that was refused at the door.
+#[derive(Debug, Default)]
+pub(super) struct Refusal(OnceLock<ApiError>);
+
+impl Refusal {
+    pub(super) fn tell(&self, error: ApiError) {
+        // Only the first counts, and there is one call per request.
+        let _ = self.0.set(error);
+    }
+}
+
+pub(super) async fn carry(request: Request, next: Next) -> Response {
+    if request.method() != Method::POST {
+        return in_words(next.run(request).await).await;
+    }
+    if !is_json(request.headers()) {
+        let message = "the content type must be application/json";
+        return error(StatusCode::UNSUPPORTED_MEDIA_TYPE, INVALID_REQUEST, message, Value::Null);
+    }
+    let (mut parts, body) = request.into_parts();
+    let Ok(bytes) = to_bytes(body, usize::try_from(BODY_BYTES_MAX).unwrap_or(usize::MAX)).await else {
+        let message = "the body is over 1 MiB, or broke off";
+        return error(StatusCode::PAYLOAD_TOO_LARGE, INVALID_REQUEST, message, Value::Null);
+    };
+    let refusal = Arc::new(Refusal::default());
+    parts.headers.insert(header::ACCEPT, HeaderValue::from_static(ACCEPTED));
+    parts.extensions.insert(Arc::clone(&refusal));
+    let mut response = next.run(Request::from_parts(parts, Body::from(bytes.clone()))).await;
+    match refusal.0.get() {
+        Some(ApiError::Unauthorized) => {
+            *response.status_mut() = StatusCode::UNAUTHORIZED;
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        Some(ApiError::RateLimited { seconds }) => {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(*seconds));
+        }
+        _ => {}
+    }
+    match response.status() {
+        // Not read as a message, or read as one that wants no answer.
+        StatusCode::UNSUPPORTED_MEDIA_TYPE | StatusCode::ACCEPTED => fault(&bytes).unwrap_or(response),
+        _ => in_words(response).await,
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"))
+}
+
+/// What is wrong with a message, if anything is.
+fn fault(bytes: &Bytes) -> Option<Response> {
+    let refuse = |code, message: &str, id| Some(error(StatusCode::BAD_REQUEST, code, message, id));
+    let message: Value = match serde_json::from_slice(bytes) {
+        Ok(message) => message,
+        Err(why) => return refuse(PARSE_ERROR, &format!("not JSON: {why}"), Value::Null),
+    };
+    let Value::Object(fields) = message else {
+        return refuse(INVALID_REQUEST, "a message is one JSON object; batches are not taken", Value::Null);
+    };
+    let id = match fields.get("id") {
+        None => None,
+        Some(id @ Value::String(_)) => Some(id.clone()),
+        Some(id @ Value::Number(number)) if number.is_i64() => Some(id.clone()),
+        Some(_) => return refuse(INVALID_REQUEST, "`id` is a string or an integer", Value::Null),
+    };
+    let echoed = id.clone().unwrap_or_default();
+    if fields.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+        return refuse(INVALID_REQUEST, "`jsonrpc` must be \"2.0\"", echoed);
+    }
+    if !fields.get("method").is_some_and(Value::is_string) {
+        return refuse(INVALID_REQUEST, "`method` must be a string", echoed);
+    }
+    match (id, fields.get("params")) {
+        (_, Some(params)) if !params.is_object() => refuse(INVALID_PARAMS, "`params` must be an object", echoed),
+        (Some(id), _) => refuse(INVALID_PARAMS, "the params are not what this method takes", id),
+        (None, _) => None,
+    }
+}
+
+/// A refusal of the transport, which speaks plain text, as JSON-RPC.
+async fn in_words(response: Response) -> Response {
+    let is_json = is_json(response.headers());
+    if is_json || !(response.status().is_client_error() || response.status().is_server_error()) {
+        return response;
+    }
+    let (parts, body) = response.into_parts();
+    let words = to_bytes(body, WORDS_BYTES_MAX).await.unwrap_or_default();
+    let mut told = error(parts.status, INVALID_REQUEST, &String::from_utf8_lossy(&words), Value::Null);
+    if let Some(allow) = parts.headers.get(header::ALLOW) {
+        told.headers_mut().insert(header::ALLOW, allow.clone());
+    }
+    told
+}
+
+fn error(status: StatusCode, code: i64, message: &str, id: Value) -> Response {
+    let body = json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } });
+    (status, Json(body)).into_response()
+}
