@@ -26,6 +26,7 @@ use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use crate::app::{App, BatchRequest, Call, SingleRequest};
 use crate::config::Config;
+use crate::docs;
 use crate::error::ApiError;
 use body::JsonBody;
 
@@ -65,6 +66,7 @@ pub(crate) fn router(rest: Rest, cors_origins: &[String]) -> Router {
         .route("/readyz", get(readyz));
     keyed
         .merge(open)
+        .merge(docs::router(&rest.app.reader))
         .fallback(|| async { ApiError::NotFound })
         .method_not_allowed_fallback(|| async { ApiError::MethodNotAllowed })
         .layer(CatchPanicLayer::custom(|_| ApiError::Internal.into_response()))
