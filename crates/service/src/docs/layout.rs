@@ -30,9 +30,12 @@ pub(super) fn page(source: &Source, page: &Rendered, engine: &str) -> String {
             }
             body {
                 a.skip href="#content" { "Skip to the content" }
-                header.top { a.brand href="/docs" { "taxon" } " " span { "reads blockchain transactions for tax" } }
+                header.top {
+                    a.brand href="/docs" { "taxon" }
+                    span { "reads blockchain transactions for tax" }
+                    a.menu href="#pages" { "Pages" }
+                }
                 div.columns {
-                    nav.site aria-label="Pages" { (navigation(source)) }
                     @if page.sections.len() >= CONTENTS_MIN {
                         nav.contents aria-label="On this page" {
                             p { "On this page" }
@@ -40,6 +43,8 @@ pub(super) fn page(source: &Source, page: &Rendered, engine: &str) -> String {
                         }
                     }
                     main id="content" { (PreEscaped(&page.html)) }
+                    // Behind the text, so that on a phone the page begins with what it is about.
+                    nav.site id="pages" aria-label="Pages" { (navigation(source)) }
                 }
                 footer {
                     p { strong { (DISCLAIMER) } }

@@ -158,7 +158,7 @@ fn protocols(packs: &[Pack]) -> String {
     sorted.sort_by_key(|pack| pack.name.to_lowercase());
     let (standards, brands): (Vec<&Pack>, Vec<&Pack>) = sorted.into_iter().partition(|pack| pack.file.standard);
     let mut out = String::new();
-    for (heading, packs) in [("Protocols", brands), ("Standards", standards)] {
+    for (heading, packs) in [("By name", brands), ("Standards", standards)] {
         let _ = writeln!(out, "## {heading}\n\n{} packs.\n", packs.len());
         for pack in packs {
             let _ = writeln!(out, "{}", protocol(pack));
@@ -185,18 +185,26 @@ fn protocol(pack: &Pack) -> String {
 fn standing(file: &PackFile) -> BTreeSet<&str> {
     let contracts = file.contracts.values().flat_map(|chains| chains.keys());
     let factories = file.factory.iter().flat_map(|factory| factory.at.keys());
-    let name = |slug| if slug == "every" { "every EVM chain" } else { slug };
-    contracts.chain(factories).map(String::as_str).map(name).collect()
+    let mut slugs: BTreeSet<&str> = contracts.chain(factories).map(String::as_str).collect();
+    if slugs.contains("every") {
+        slugs.retain(|slug| *slug == "solana");
+        slugs.insert("every EVM chain");
+    }
+    slugs
 }
 
 fn web(text: &str) -> Option<Url> {
     Url::parse(text).ok().filter(|url| ["http", "https"].contains(&url.scheme()))
 }
 
+/// Whose page it is: the host, and on GitHub the owner.
 fn host(text: &str) -> String {
-    web(text)
-        .and_then(|url| url.host_str().map(|host| host.trim_start_matches("www.").to_owned()))
-        .unwrap_or_else(|| text.to_owned())
+    let Some(url) = web(text) else { return text.to_owned() };
+    let host = url.host_str().unwrap_or_default().trim_start_matches("www.");
+    match url.path_segments().and_then(|mut parts| parts.next()) {
+        Some(owner) if host == "github.com" => format!("{host}/{owner}"),
+        _ => host.to_owned(),
+    }
 }
 
 /// A link, if the address is one of the web; else its words alone.
@@ -272,6 +280,7 @@ mod tests {
             assert_eq!(out.matches('<').count(), 4, "only the paragraph and the link: {out}");
         }
         assert_eq!(host("https://good.example@evil.example/"), "evil.example");
+        assert_eq!(host("https://github.com/owner/repository"), "github.com/owner");
     }
 
     #[test]

@@ -183,7 +183,7 @@ impl Desk {
     }
 
     async fn python(&mut self, block: &Block, text: &str) {
-        let python = root().join("target/clients/venv/bin/python");
+        let python = root().join("target/clients/python/venv/bin/python");
         assert!(python.exists(), "{}: the Python client is not installed: run ./test", block.place);
         std::fs::write(self.file("sample.py"), text).unwrap();
         let mut command = Command::new(python);
@@ -191,14 +191,25 @@ impl Desk {
         self.output(block, command).await;
     }
 
+    /// Checked by the compiler as in a project that has the client installed, then run.
     async fn typescript(&mut self, block: &Block, text: &str) {
-        let client = root().join("clients/typescript").canonicalize();
-        let client = client.unwrap_or_else(|_| panic!("{}: the TypeScript client is missing", block.place));
-        assert!(client.join("dist").exists(), "{}: the TypeScript client is not built: run ./test", block.place);
-        std::fs::write(self.file("sample.mjs"), text).unwrap();
-        let mut command = Command::new("node");
-        command.arg("sample.mjs");
-        self.output(block, command).await;
+        let client = root().join("clients/typescript").canonicalize().unwrap_or_default();
+        let is_built = client.join("dist/index.js").exists() && client.join("node_modules/.bin/tsc").exists();
+        assert!(is_built, "{}: the TypeScript client is not built: run ./test", block.place);
+        let modules = self.file("node_modules");
+        if !modules.exists() {
+            std::fs::create_dir(&modules).unwrap();
+            std::os::unix::fs::symlink(&client, modules.join("taxon-client")).unwrap();
+            std::os::unix::fs::symlink(client.join("node_modules/@types"), modules.join("@types")).unwrap();
+            std::fs::write(self.file("package.json"), "{\"type\":\"module\"}").unwrap();
+        }
+        std::fs::write(self.file("sample.ts"), text).unwrap();
+        let mut compiler = Command::new(client.join("node_modules/.bin/tsc"));
+        compiler.args(["sample.ts", "--strict", "--module", "nodenext", "--target", "es2022", "--types", "node"]);
+        self.output(block, compiler).await;
+        let mut node = Command::new("node");
+        node.arg("sample.js");
+        self.output(block, node).await;
     }
 
     async fn load(&mut self, block: &Block, name: &str, arguments: &[&str]) {
