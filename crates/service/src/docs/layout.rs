@@ -3,8 +3,7 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::markdown::Rendered;
-use super::{CSS_PATH, PAGES, Source};
-use crate::rest::DISCLAIMER;
+use super::{CSS_PATH, DISCLAIMER, PAGES, Source};
 
 /// Further pages that others serve.
 const REFERENCE: [(&str, &str); 2] = [("/docs/api", "API reference"), ("/openapi.json", "OpenAPI document")];
