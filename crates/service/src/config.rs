@@ -167,6 +167,8 @@ impl Config {
             ("pool_dev", self.pool_dev.to_string()),
             ("trusted_proxies", listed(proxies)),
             ("meter_sink", meter.to_owned()),
+            ("mcp_listen", self.mcp.listen.map_or("(with everything else)".to_owned(), |listen| listen.to_string())),
+            ("mcp_hosts", listed(self.mcp.hosts.clone())),
         ];
         for (name, value) in rows {
             let _ = writeln!(out, "{name:15} = {value}");

@@ -4,6 +4,7 @@ mod app;
 mod auth;
 mod cli;
 mod config;
+mod docs;
 mod error;
 mod limits;
 mod mcp;

@@ -1,12 +1,11 @@
 //! The OpenAPI document: made of the routes and their types, told with the error table and with answers that the service really gave. It
 //! touches no data but the list of chains that this instance serves.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::http::{HeaderName, HeaderValue, header};
-use axum::response::IntoResponse;
-use axum::routing::get;
+use axum::body::Bytes;
 use serde_json::{Map, Value, json};
 use utoipa::{OpenApi, ToSchema};
 
@@ -14,6 +13,7 @@ use crate::app::Reader;
 use crate::error::{ErrorEnvelope, Met, TABLE, samples};
 use crate::rest::QuotaUnavailable;
 use crate::schema::drop_optional_nulls;
+use crate::web::Finished;
 
 #[derive(OpenApi)]
 #[openapi(components(schemas(ErrorEnvelope, QuotaUnavailable)))]
@@ -228,34 +228,26 @@ const SCRIPT: &str = include_str!("openapi/page.js");
 
 /// `/openapi.json`, and Swagger UI on it.
 pub(crate) fn router<S: Clone + Send + Sync + 'static>(document: &Value) -> Router<S> {
-    let text: Arc<str> = serde_json::to_string(document).unwrap_or_default().into();
-    let json = move || {
-        let text = Arc::clone(&text);
-        async move { ([(header::CONTENT_TYPE, "application/json")], text.to_string()) }
-    };
-    Router::new()
-        .route("/openapi.json", get(json))
-        .route("/docs/api", get(|| async { page("text/html; charset=utf-8", PAGE.as_bytes()) }))
-        .route("/docs/api/page.js", get(|| async { page("text/javascript", SCRIPT.as_bytes()) }))
-        .route("/docs/api/swagger-ui.css", get(|| async { page("text/css", swagger("swagger-ui.css")) }))
-        .route("/docs/api/swagger-ui.js", get(|| async { page("text/javascript", swagger("swagger-ui-bundle.js")) }))
-}
-
-fn swagger(name: &str) -> Vec<u8> {
-    let found = utoipa_swagger_ui::serve(name, Arc::new(utoipa_swagger_ui::Config::default()));
-    found.ok().flatten().map(|file| file.bytes.into_owned()).unwrap_or_default()
-}
-
-fn page(kind: &'static str, bytes: impl Into<axum::body::Body>) -> impl IntoResponse {
-    let headers = [
-        (header::CONTENT_TYPE, HeaderValue::from_static(kind)),
-        (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY)),
-        (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-        (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
-        (header::CACHE_CONTROL, HeaderValue::from_static("max-age=3600")),
-        (HeaderName::from_static("cross-origin-opener-policy"), HeaderValue::from_static("same-origin")),
+    let script = "text/javascript; charset=utf-8";
+    let files: [(&str, &str, Cow<'static, [u8]>); 5] = [
+        ("/openapi.json", "application/json", serde_json::to_vec(document).unwrap_or_default().into()),
+        ("/docs/api", "text/html; charset=utf-8", PAGE.as_bytes().into()),
+        ("/docs/api/page.js", script, SCRIPT.as_bytes().into()),
+        ("/docs/api/swagger-ui.css", "text/css; charset=utf-8", swagger("swagger-ui.css")),
+        ("/docs/api/swagger-ui.js", script, swagger("swagger-ui-bundle.js")),
     ];
-    (headers, bytes.into())
+    files.into_iter().fold(Router::new(), |router, (path, kind, bytes)| {
+        let bytes = match bytes {
+            Cow::Borrowed(bytes) => Bytes::from_static(bytes),
+            Cow::Owned(bytes) => bytes.into(),
+        };
+        router.route(path, Finished::new(kind, POLICY, bytes).route())
+    })
+}
+
+fn swagger(name: &str) -> Cow<'static, [u8]> {
+    let found = utoipa_swagger_ui::serve(name, Arc::new(utoipa_swagger_ui::Config::default()));
+    found.ok().flatten().map(|file| file.bytes).unwrap_or_default()
 }
 
 #[cfg(test)]

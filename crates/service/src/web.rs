@@ -1,6 +1,7 @@
 //! What every interface over HTTP shares: the door (key, rate, address), request ids, the calls in flight; and the whole as one router.
 
 mod client;
+mod finished;
 mod gate;
 mod request_id;
 
@@ -18,7 +19,8 @@ use tower_http::cors::{AllowOrigin, CorsLayer};
 use crate::app::App;
 use crate::config::Config;
 use crate::error::ApiError;
-use crate::{mcp, openapi, rest};
+use crate::{docs, mcp, openapi, rest};
+pub(crate) use finished::Finished;
 pub(crate) use gate::{Bearer, bearer};
 pub(crate) use request_id::RequestId;
 
@@ -65,6 +67,7 @@ pub(crate) fn router(web: Web, config: &Config) -> Router {
     let mut router = keyed
         .route_layer(middleware::from_fn_with_state(web.clone(), gate::keyed))
         .merge(open)
+        .merge(docs::router(&web.app.reader))
         .merge(openapi::router(&openapi::document(api, Some(&web.app.reader))));
     if config.mcp.listen.is_none() {
         router = router.merge(mcp::router(&web, config));

@@ -25,7 +25,7 @@ pub struct Running {
 }
 
 impl Running {
-    fn start(command: &Command) -> Self {
+    pub fn start(command: &Command) -> Self {
         let mut shell = Command::new("sh");
         // The first line tells the process's own number, for whoever wants to kill it.
         shell
@@ -69,7 +69,7 @@ impl Drop for Running {
     }
 }
 
-fn root() -> PathBuf {
+pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
@@ -77,7 +77,7 @@ pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-async fn wait_for(url: &str, probe: impl AsyncFn(&str) -> bool) {
+pub async fn wait_for(url: &str, probe: impl AsyncFn(&str) -> bool) {
     for _ in 0..START_SECONDS_MAX * 20 {
         if probe(url).await {
             return;

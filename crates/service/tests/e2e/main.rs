@@ -12,6 +12,7 @@
 mod cli;
 mod crash;
 mod demo;
+mod docs;
 mod eval;
 mod finding;
 mod harness;

@@ -1,0 +1,154 @@
+//! The documentation at `/docs`: Markdown of the repository and the code's own tables, rendered once at start and served as finished
+//! bytes. It sees the rules, the chains and the tables; it never sees the store or a request's body.
+
+mod layout;
+mod markdown;
+mod tables;
+
+use axum::Router;
+use axum::response::Redirect;
+use axum::routing::get;
+
+use crate::app::{DISCLAIMER, Reader};
+use crate::web::Finished;
+use tables::Tables;
+
+const CSS: &str = include_str!("../assets/taxon.css");
+const CSS_PATH: &str = "/assets/taxon.css";
+
+/// Pages run no script and load nothing from elsewhere, so a hostile name that slipped through could still do nothing.
+const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// A page, by where its Markdown stands in the repository.
+struct Source {
+    /// Its part of the navigation.
+    group: &'static str,
+    /// Its last part in `/docs/<slug>`.
+    slug: &'static str,
+    /// As the navigation calls it.
+    name: &'static str,
+    file: &'static str,
+    text: &'static str,
+}
+
+impl Source {
+    fn path(&self) -> String {
+        if self.slug == "index" { "/docs".to_owned() } else { format!("/docs/{}", self.slug) }
+    }
+}
+
+macro_rules! page {
+    ($group:literal, $slug:literal, $name:literal, $file:literal) => {
+        Source { group: $group, slug: $slug, name: $name, file: $file, text: include_str!(concat!("../../../", $file)) }
+    };
+}
+
+/// In the order of the navigation.
+static PAGES: [Source; 12] = [
+    page!("Start", "index", "Overview", "docs/index.md"),
+    page!("Start", "quickstart", "Quickstart", "docs/quickstart.md"),
+    page!("Start", "agents", "Agents (MCP)", "docs/agents.md"),
+    page!("Understand", "concepts", "Concepts", "docs/concepts.md"),
+    page!("Understand", "categories", "Categories", "docs/categories.md"),
+    page!("Understand", "errors", "Errors", "docs/errors.md"),
+    page!("Understand", "chains", "Chains", "docs/chains.md"),
+    page!("Understand", "protocols", "Protocols", "docs/protocols.md"),
+    page!("Operate", "quota", "Quota and limits", "docs/quota.md"),
+    page!("Operate", "self-hosting", "Self-hosting", "docs/self-hosting.md"),
+    page!("Operate", "eval", "Judge it", "docs/eval.md"),
+    page!("Operate", "changelog", "Changelog", "CHANGELOG.md"),
+];
+
+pub(crate) fn router<S: Clone + Send + Sync + 'static>(reader: &Reader) -> Router<S> {
+    let tables = Tables::new(&reader.rules, &reader.served_chains());
+    let mut router = Router::new().route("/docs/", get(|| async { Redirect::permanent("/docs") }));
+    for page in &PAGES {
+        let text = tables.fill(page.text);
+        let html = layout::page(page, &markdown::render(&text, &|href| linked(page, href)), &reader.rules.engine);
+        let source = Finished::new("text/markdown; charset=utf-8", POLICY, plain(text));
+        router = router
+            .route(&page.path(), Finished::new("text/html; charset=utf-8", POLICY, html).route())
+            .route(&format!("/docs/{}.md", page.slug), source.route());
+    }
+    router.route(CSS_PATH, Finished::new("text/css; charset=utf-8", POLICY, CSS).route())
+}
+
+/// The Markdown as an agent reads it: links lead to the Markdown of other pages.
+fn plain(text: String) -> String {
+    let text = text.replace("](../CHANGELOG.md", "](changelog.md");
+    if text.contains(DISCLAIMER) { text } else { format!("{text}\n{DISCLAIMER}\n") }
+}
+
+/// Where a link of a page leads on the site: links between Markdown files are written so that they also work in the repository.
+/// What leads nowhere is no link.
+fn linked(from: &Source, href: &str) -> Option<String> {
+    if href.starts_with('#') || href.starts_with("https://") || href.starts_with("http://") {
+        return Some(href.to_owned());
+    }
+    let (file, anchor) = href.split_once('#').map_or((href, None), |(file, anchor)| (file, Some(anchor)));
+    let mut parts: Vec<&str> = from.file.split('/').collect();
+    parts.pop();
+    for part in file.split('/') {
+        match part {
+            "." => {}
+            ".." => drop(parts.pop()?),
+            part => parts.push(part),
+        }
+    }
+    let file = parts.join("/");
+    let page = PAGES.iter().find(|page| page.file == file)?;
+    Some(anchor.map_or_else(|| page.path(), |anchor| format!("{}#{anchor}", page.path())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(slug: &str) -> &'static Source {
+        PAGES.iter().find(|page| page.slug == slug).expect("there is such a page")
+    }
+
+    #[test]
+    fn links_between_files_lead_to_pages() {
+        let cases = [
+            ("concepts", "categories.md#swap", Some("/docs/categories#swap")),
+            ("concepts", "index.md", Some("/docs")),
+            ("index", "../CHANGELOG.md", Some("/docs/changelog")),
+            ("changelog", "docs/quota.md", Some("/docs/quota")),
+            ("index", "#here", Some("#here")),
+            ("index", "https://example.org/a", Some("https://example.org/a")),
+            ("index", "../../../etc/passwd", None),
+            ("index", "javascript:alert(1)", None),
+            ("index", "//example.org", None),
+            ("index", "nowhere.md", None),
+        ];
+        for (from, href, leads) in cases {
+            assert_eq!(linked(page(from), href).as_deref(), leads, "{href}");
+        }
+    }
+
+    /// A link that leads nowhere is dropped silently when a page is rendered, so it is looked for here.
+    #[test]
+    fn every_link_of_every_file_leads_somewhere() {
+        for page in &PAGES {
+            let text = Tables::default().fill(page.text);
+            markdown::render(&text, &|href| {
+                let leads = linked(page, href);
+                assert!(leads.is_some(), "{}: {href}", page.file);
+                leads
+            });
+        }
+    }
+
+    /// A variable that the code reads and the page does not name would never be found.
+    #[test]
+    fn every_variable_is_documented() {
+        let text = page("self-hosting").text;
+        for part in include_str!("config.rs").split('"').chain(include_str!("cli.rs").split('"')) {
+            let is_name = part.strip_prefix("TAXON_").is_some_and(|rest| {
+                !rest.is_empty() && !rest.ends_with('_') && rest.chars().all(|c| c.is_ascii_uppercase() || c == '_')
+            });
+            assert!(!is_name || text.contains(&format!("`{part}`")), "docs/self-hosting.md does not name {part}");
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! The code's own tables as Markdown, so that a page and its Markdown say the same. A line such as `<!-- categories -->` in a file is where
+//! one goes. Packs and chains may be an operator's: their text is escaped, and only web addresses become links.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use engine::category::{Bill, Condition, Grey, PolicyKey, Row};
+use engine::rules::Pack;
+use engine::rules::file::PackFile;
+use engine::{Chain, Family, Rules};
+use reqwest::Url;
+
+use crate::error::{self, ErrorRow, Met};
+
+#[derive(Debug, Default)]
+pub(super) struct Tables(Vec<(&'static str, String)>);
+
+impl Tables {
+    pub(super) fn new(rules: &Rules, chains: &[Arc<Chain>]) -> Self {
+        Self(vec![
+            ("<!-- categories -->", categories(engine::category::TABLE)),
+            ("<!-- errors -->", errors(error::TABLE)),
+            ("<!-- chains -->", served(chains)),
+            ("<!-- protocols -->", protocols(&rules.packs)),
+        ])
+    }
+
+    pub(super) fn fill(&self, text: &str) -> String {
+        self.0.iter().fold(text.to_owned(), |text, (place, table)| text.replace(place, table))
+    }
+}
+
+fn categories(rows: &[Row]) -> String {
+    let mut out = String::from("| category | treatment | ledger action | price | policy |\n|---|---|---|---|---|\n");
+    for row in rows {
+        let policy = row.policy.map_or("", key);
+        let price = price(row.bill);
+        let _ = writeln!(
+            out,
+            "| [`{0}`](#{0}) | `{1}` | `{2}` | {price} | {policy} |",
+            row.name,
+            row.treatment.name(),
+            action(row)
+        );
+    }
+    out.push_str("\n## Each category\n");
+    for row in rows {
+        let _ = writeln!(out, "\n### `{}`\n\n{}", row.name, words(row.about));
+        let _ = writeln!(
+            out,
+            "\n- Treatment: `{}`, ledger action `{}`, {}",
+            row.treatment.name(),
+            action(row),
+            price(row.bill)
+        );
+        if !row.basis.is_empty() {
+            let _ = writeln!(out, "- Basis: {}", words(row.basis));
+        }
+        if let Some(policy) = row.policy {
+            let _ = writeln!(out, "- Policy: {} chooses the position", key(policy));
+        }
+        let (when, note, side) = match row.grey {
+            Grey::Never => continue,
+            Grey::Always(note, side) => ("always", note, side),
+            Grey::When(condition, note, side) => (circumstance(condition), note, side),
+        };
+        let other = side.treatment.name();
+        let _ =
+            writeln!(out, "- Grey area, {when}: {} The other side is `{other}`: {}.", words(note), words(side.label));
+    }
+    out
+}
+
+fn action(row: &Row) -> String {
+    serde_json::to_value(row.ledger_action).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+fn price(bill: Bill) -> &'static str {
+    match bill {
+        Bill::Billable => "billable",
+        Bill::Free => "free",
+    }
+}
+
+fn key(policy: PolicyKey) -> &'static str {
+    match policy {
+        PolicyKey::Lp => "`lp`",
+        PolicyKey::Wrap => "`wrap`",
+        PolicyKey::Lst => "`lst`",
+        PolicyKey::Staking => "`staking`",
+    }
+}
+
+fn circumstance(condition: Condition) -> &'static str {
+    match condition {
+        Condition::OtherPartyUnknown => "unless every other party is in `own_wallets`",
+        Condition::PayeeByShape => "where the payee is known only by the shape of the payment",
+        Condition::NotClaimedByWallet => "where the wallet did not claim it itself",
+        Condition::Free => "where nothing was paid",
+        Condition::LockReceipt => "where a receipt for the lock came back",
+        Condition::RepaidAssetDiffers => {
+            "where another asset was borrowed (this transaction does not show it, so `grey_area` stays null)"
+        }
+        Condition::AnotherTokenArrives => {
+            "where another token arrives (this transaction does not show it, so `grey_area` stays null)"
+        }
+        Condition::OneFamily => {
+            "where both tokens are of one family (this transaction does not show it, so `grey_area` stays null)"
+        }
+    }
+}
+
+/// The table's own sentences are Markdown already.
+fn errors(rows: &[ErrorRow]) -> String {
+    let mut out = String::from("| code | status | met |\n|---|---|---|\n");
+    for row in rows {
+        let _ = writeln!(out, "| [`{0}`](#{0}) | {1} | {2} |", row.code, row.status, met(row.met));
+    }
+    out.push_str("\n## Each code\n");
+    for row in rows {
+        let _ = writeln!(out, "\n### `{}`\n\n{}\n\n- Met: {}", row.code, row.condition, met(row.met));
+        if row.met != Met::Item {
+            let _ = writeln!(out, "- Status: {}", row.status);
+        }
+        let _ = writeln!(out, "- What to do: {}", row.action);
+    }
+    out
+}
+
+fn met(met: Met) -> &'static str {
+    match met {
+        Met::Call => "on a call",
+        Met::CallAndItem => "on a call, and on an item of a batch",
+        Met::Item => "on an item of a batch",
+    }
+}
+
+fn served(chains: &[Arc<Chain>]) -> String {
+    let mut out = format!("{} chains are served here.\n\n", chains.len());
+    out.push_str("| slug | name | family | chain id | coin | other names |\n|---|---|---|---|---|---|\n");
+    for chain in chains {
+        let family = match chain.family {
+            Family::Evm => "EVM",
+            Family::Solana => "Solana",
+        };
+        let id = chain.chain_id.map_or_else(String::new, |id| id.to_string());
+        let aliases: Vec<String> = chain.aliases.iter().map(|alias| code(alias)).collect();
+        let name = chain.explorer.as_deref().map_or_else(|| words(&chain.name), |url| link(&chain.name, url));
+        let (slug, coin) = (code(&chain.slug), words(&chain.native_symbol));
+        let _ = writeln!(out, "| {slug} | {name} | {family} | {id} | {coin} | {} |", aliases.join(", "));
+    }
+    out
+}
+
+fn protocols(packs: &[Pack]) -> String {
+    let mut sorted: Vec<&Pack> = packs.iter().collect();
+    sorted.sort_by_key(|pack| pack.name.to_lowercase());
+    let (standards, brands): (Vec<&Pack>, Vec<&Pack>) = sorted.into_iter().partition(|pack| pack.file.standard);
+    let mut out = String::new();
+    for (heading, packs) in [("By name", brands), ("Standards", standards)] {
+        let _ = writeln!(out, "## {heading}\n\n{} packs.\n", packs.len());
+        for pack in packs {
+            let _ = writeln!(out, "{}", protocol(pack));
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// One line, so that the browser's own search finds all of it.
+fn protocol(pack: &Pack) -> String {
+    let mut line = format!("- **{}** ({}) {}", words(&pack.name), code(&pack.id), words(&pack.file.about));
+    let chains = standing(&pack.file);
+    if !chains.is_empty() {
+        let _ = write!(line, " On {}.", chains.into_iter().map(words).collect::<Vec<_>>().join(", "));
+    }
+    let links: Vec<String> = pack.file.links.iter().map(|url| link(&host(url), url)).collect();
+    if !links.is_empty() {
+        let _ = write!(line, " Checked against {}.", links.join(", "));
+    }
+    line
+}
+
+fn standing(file: &PackFile) -> BTreeSet<&str> {
+    let contracts = file.contracts.values().flat_map(|chains| chains.keys());
+    let factories = file.factory.iter().flat_map(|factory| factory.at.keys());
+    let mut slugs: BTreeSet<&str> = contracts.chain(factories).map(String::as_str).collect();
+    if slugs.contains("every") {
+        slugs.retain(|slug| *slug == "solana");
+        slugs.insert("every EVM chain");
+    }
+    slugs
+}
+
+fn web(text: &str) -> Option<Url> {
+    Url::parse(text).ok().filter(|url| ["http", "https"].contains(&url.scheme()))
+}
+
+/// Whose page it is: the host, and on GitHub the owner.
+fn host(text: &str) -> String {
+    let Some(url) = web(text) else { return text.to_owned() };
+    let host = url.host_str().unwrap_or_default().trim_start_matches("www.");
+    match url.path_segments().and_then(|mut parts| parts.next()) {
+        Some(owner) if host == "github.com" => format!("{host}/{owner}"),
+        _ => host.to_owned(),
+    }
+}
+
+/// A link, if the address is one of the web; else its words alone.
+fn link(text: &str, address: &str) -> String {
+    let Some(url) = web(address) else { return words(text) };
+    // Within <…> only these could end the address or stand for something else.
+    let address = url
+        .as_str()
+        .replace('\\', "%5C")
+        .replace('<', "%3C")
+        .replace('>', "%3E")
+        .replace('|', "%7C")
+        .replace('&', "\\&");
+    format!("[{}](<{address}>)", words(text))
+}
+
+/// Text that must come out as it stands, on one line: what Markdown would obey is escaped.
+fn words(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        for c in word.chars().filter(|c| !c.is_control()) {
+            if matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '&' | '|' | '~') {
+                out.push('\\');
+            }
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// A name that machines use; one with other characters than such names have is shown as words.
+fn code(text: &str) -> String {
+    let is_plain = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
+    if is_plain { format!("`{text}`") } else { words(text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::docs::markdown;
+
+    const HOSTILE: &str =
+        "`<script>alert(1)</script> **x** [a](javascript:alert(1)) | &lt;b&gt; \n# y ~~z~~ <https://evil.example>";
+
+    fn html(text: &str) -> String {
+        markdown::render(text, &|href| Some(href.to_owned())).html
+    }
+
+    #[test]
+    fn hostile_words_come_out_as_they_stand() {
+        let shown = "`&lt;script&gt;alert(1)&lt;/script&gt; **x** [a](javascript:alert(1)) | &amp;lt;b&amp;gt; # y ~~z~~ &lt;https://evil.example&gt;";
+        assert_eq!(html(&format!("x {}", words(HOSTILE))), format!("<p>x {shown}</p>\n"));
+        let table = html(&format!("| a | b |\n|---|---|\n| {} | {} |\n", words(HOSTILE), code(HOSTILE)));
+        assert_eq!(table.matches(shown).count(), 2, "{table}");
+    }
+
+    #[test]
+    fn only_web_addresses_become_links() {
+        for bad in ["javascript:alert(1)", "data:text/html,x", "ftp://example.org", "//example.org", "x", "/docs"] {
+            assert!(!html(&link("text", bad)).contains("href"), "{bad}");
+        }
+        for hostile in [
+            "https://example.org/\"><script>alert(1)</script>",
+            "https://example.org/a>b) [x](javascript:alert(1))",
+            "https://example.org/?a=\\>&lt;b&amp;|c",
+            "HTTPS://example.org/\n<b>",
+        ] {
+            let out = html(&link(HOSTILE, hostile));
+            assert_eq!(out.matches("<a href=\"https://example.org/").count(), 1, "{out}");
+            assert_eq!(out.matches('<').count(), 4, "only the paragraph and the link: {out}");
+        }
+        assert_eq!(host("https://good.example@evil.example/"), "evil.example");
+        assert_eq!(host("https://github.com/owner/repository"), "github.com/owner");
+    }
+
+    #[test]
+    fn every_row_stands_on_its_page() {
+        let (categories, errors) = (categories(engine::category::TABLE), errors(error::TABLE));
+        for row in engine::category::TABLE {
+            assert!(categories.contains(&format!("\n### `{}`\n", row.name)), "{}", row.name);
+        }
+        for row in error::TABLE {
+            assert!(errors.contains(&format!("\n### `{}`\n", row.code)), "{}", row.code);
+        }
+    }
+}
