@@ -39,7 +39,9 @@ impl Finished {
             (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
             (header::REFERRER_POLICY, "no-referrer"),
         ];
-        headers.extend(fixed.map(|(name, value)| (name, HeaderValue::from_static(value))));
+        for (name, value) in fixed {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
         headers.extend(HeaderValue::from_str(&self.etag).ok().map(|etag| (header::ETAG, etag)));
         response
     }
