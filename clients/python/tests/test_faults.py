@@ -128,9 +128,9 @@ def test_an_answer_that_does_not_come() -> None:
     assert len(script.seen) == 2
 
 
-def test_it_waits_as_long_as_it_is_told_and_a_little_longer() -> None:
-    limited = error(429, "rate_limited", retry_after="1")
-    with scripted(limited, Answer(200, row())) as script, taxon(script.url) as client:
+@pytest.mark.parametrize("status", [429, 503])
+def test_it_waits_as_long_as_it_is_told_and_a_little_longer(status: int) -> None:
+    with scripted(error(status, "rate_limited", retry_after="1"), Answer(200, row())) as script, taxon(script.url) as client:
         client.classify("0x1")
     first, second = script.seen
     assert 1 <= second.at - first.at < 2
@@ -320,9 +320,18 @@ def test_address_and_key_from_the_environment(monkeypatch: pytest.MonkeyPatch) -
     assert script.seen[0].headers["authorization"] == f"Bearer {KEY}"
     assert script.seen[0].body == {"hash": "0x1"}
     monkeypatch.delenv("TAXON_URL")
-    for bad in (None, "", "127.0.0.1:8080", "ftp://host"):
-        with pytest.raises(ValueError):
+    for bad in (None, "", "127.0.0.1:8080", "ftp://host", "http://", "http://a:secret@host", "http://a:secret@host:x", "http://host/?a=b"):
+        with pytest.raises(ValueError) as raised:
             Taxon(bad)
+        assert "secret" not in str(raised.value)
+
+
+def test_an_error_says_in_every_form_where_the_input_is_wrong() -> None:
+    wrong = error(400, "invalid_hash", "hashes[3]: no hash; hashes[700] is none of ours")
+    with scripted(batch, wrong) as script, taxon(script.url) as client, pytest.raises(InvalidRequest) as raised:
+        client.classify_all(["0x1"] * 110)
+    for text in (str(raised.value), repr(raised.value), raised.value.message):
+        assert "hashes[103]" in text and "hashes[700]" in text and "hashes[3]" not in text
 
 
 def _http(date: datetime) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from decimal import Decimal
 
@@ -20,7 +21,7 @@ from taxon_client import (
     UpstreamFailed,
 )
 
-from conftest import EVM, HASHES, SOLANA, Service, named, serve
+from conftest import EVM, HASHES, ROOT, SOLANA, Service, named, serve
 
 QUICK = Retry(tries_max=2, pause_seconds_first=0.01, item_rounds_max=1, item_pause_seconds=0.01)
 UNKNOWN = "0x" + "ab" * 32
@@ -37,6 +38,13 @@ def test_one_transaction(service: Service) -> None:
     assert Amount.of(sent).units == 8 * 10**17
     assert Amount.of(sent).to_decimal() == Decimal("0.8")
     assert row.assets.received[0].from_
+
+
+def test_the_sample_of_the_readme(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
+    readme = (ROOT / "clients/python/README.md").read_text()
+    sample = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)[0].replace("http://127.0.0.1:8080", service.url)
+    exec(sample, {"key": service.key(), "hashes": HASHES})
+    assert capsys.readouterr().out.splitlines()[:2] == ["swap disposal True", "ETH 0.8 800000000000000000"]
 
 
 def test_what_a_call_may_carry(service: Service) -> None:

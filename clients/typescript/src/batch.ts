@@ -116,7 +116,7 @@ function refusedRow(asked: BatchItem, error: QuotaExceeded, served: Classificati
     api_version: served.api_version,
     engine: served.engine,
     ...(asked.tx_id == null ? {} : { id: asked.tx_id }),
-    error: error.code,
+    error: "quota_exceeded",
     hash: asked.hash.startsWith("0x") ? asked.hash.toLowerCase() : asked.hash,
     chain: null,
     category: "unclassified",

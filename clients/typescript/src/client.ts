@@ -1,6 +1,6 @@
 import * as answers from "./answers.js";
 import { classifyAll, type Progress } from "./batch.js";
-import { BadAnswer, failure, RateLimited, type TaxonError, Unreachable } from "./errors.js";
+import { BadAnswer, failure, type TaxonError, Unreachable } from "./errors.js";
 import type {
   BatchItem,
   CategoryRow,
@@ -62,11 +62,11 @@ export class Taxon {
   ): Promise<Classification[]> {
     // A string is an iterable of strings too: the type checker does not see the mistake.
     if (typeof items === "string") throw new TypeError("classifyAll takes a list, not one string");
-    const asked = Array.from(items, (item) => withChain(typeof item === "string" ? { hash: item } : item, chain));
-    if (asked.length === 0) return [];
+    const all = Array.from(items, (item) => asked(item, chain));
+    if (all.length === 0) return [];
     const call = (hashes: BatchItem[]) =>
       this.#call("v1/classify-batch", answers.batch(hashes.length), { ...options, hashes });
-    return classifyAll(asked, call, this.#retry, onProgress);
+    return classifyAll(all, call, this.#retry, onProgress);
   }
 
   /** What is left in the pool; with a hash, whether running it again is free. It consumes nothing. */
@@ -122,9 +122,9 @@ export class Taxon {
   }
 
   #failure(response: Response, body: unknown): TaxonError {
-    const said = codeAndMessage(response.status, body);
-    const details = { ...about(response), code: this.#redacted(said.code), message: this.#redacted(said.message) };
-    return response.status === 429 ? new RateLimited(details, retryAfterSeconds(response.headers)) : failure(details);
+    const { code, message } = codeAndMessage(response.status, body);
+    const retryAfter = retryAfterSeconds(response.headers);
+    return failure({ ...about(response), code: this.#redacted(code), message: this.#redacted(message), retryAfter });
   }
 
   #redacted(text: string): string {
@@ -165,16 +165,19 @@ function spelled(error: unknown): string {
   return `${error.name}: ${error.message}${cause}`;
 }
 
-function withChain(item: BatchItem, chain: string | undefined): BatchItem {
-  return chain === undefined || item.chain != null ? item : { ...item, chain };
+/** A copy: the caller may change its own while this waits. */
+function asked(item: string | BatchItem, chain: string | undefined): BatchItem {
+  const copy = typeof item === "string" ? { hash: item } : { ...item };
+  return chain === undefined ? copy : { ...copy, chain: copy.chain ?? chain };
 }
 
 function checkedUrl(text: string | undefined): string {
   if (!text) throw new TypeError("the address of the service is needed: as baseUrl, or in TAXON_URL");
-  if (!/^https?:\/\/[^/]/.test(text) || !URL.canParse(text)) {
-    throw new TypeError("baseUrl must start with http:// or https:// and name a host");
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {
+    throw new TypeError("baseUrl is http:// or https://, a host and perhaps a path; no user, password or query");
   }
-  return text.endsWith("/") ? text : `${text}/`;
+  return url.href.endsWith("/") ? url.href : `${url.href}/`;
 }
 
 /** Checked here because `fetch` prints a header that it refuses. */

@@ -8,6 +8,7 @@ export interface Details {
   /** Absent when nothing was answered. */
   readonly status?: number | undefined;
   readonly requestId?: string | undefined;
+  readonly retryAfter?: number | undefined;
 }
 
 export class TaxonError extends Error {
@@ -16,6 +17,8 @@ export class TaxonError extends Error {
   readonly status: number | undefined;
   /** What the service's log calls the request. */
   readonly requestId: string | undefined;
+  /** Seconds from the answer on, where it said so. */
+  readonly retryAfter: number | undefined;
   /** Set by `classifyAll`: what was answered before it failed, one place per input, `undefined` where nothing was. */
   rows: (Classification | undefined)[] | undefined;
 
@@ -25,6 +28,7 @@ export class TaxonError extends Error {
     this.code = details.code;
     this.status = details.status;
     this.requestId = details.requestId;
+    this.retryAfter = details.retryAfter;
     this.rows = undefined;
   }
 
@@ -55,16 +59,8 @@ abstract class Transient extends TaxonError {
   }
 }
 
-/** 429, and waiting as long as was asked for would have taken longer than `Retry` allows. */
-export class RateLimited extends Transient {
-  /** Seconds from the answer on; absent when the service did not say. */
-  readonly retryAfter: number | undefined;
-
-  constructor(details: Details, retryAfter: number | undefined) {
-    super(details);
-    this.retryAfter = retryAfter;
-  }
-}
+/** 429, and waiting as long as `retryAfter` says would have taken longer than `Retry` allows. */
+export class RateLimited extends Transient {}
 
 /** 502 (or a proxy's 504): a node behind the service failed. Nothing was classified or counted. */
 export class UpstreamFailed extends Transient {}
@@ -75,7 +71,7 @@ export class ServiceFailed extends Transient {}
 /** No whole answer: no connection, a reset, a timeout. */
 export class Unreachable extends Transient {}
 
-/** An answer that is not of the interface, such as a proxy's page. It is only asked again when it was no JSON at all. */
+/** An answer that is not of the interface, such as a proxy's page. It was asked for again only when it was no JSON at all. */
 export class BadAnswer extends TaxonError {
   readonly #isTransient: boolean;
 
@@ -103,6 +99,8 @@ export function failure(details: Details & { readonly status: number }): TaxonEr
       return new QuotaExceeded(details);
     case 404:
       return new NotFound(details);
+    case 429:
+      return new RateLimited(details);
     default:
       return new TaxonError(details);
   }

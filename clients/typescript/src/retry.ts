@@ -1,6 +1,6 @@
 /** When a call is made again, and after how long. */
 
-import { RateLimited, TaxonError } from "./errors.js";
+import { TaxonError } from "./errors.js";
 
 /** Limits of trying again. The first four are for one HTTP call, the last two for items of `classifyAll`. */
 export interface Retry {
@@ -50,8 +50,7 @@ export function pauseSeconds(
   elapsedSeconds: number,
 ): number | undefined {
   if (!error.isTransient || tries >= retry.triesMax) return undefined;
-  const told = error instanceof RateLimited ? (error.retryAfter ?? 0) : 0;
-  const pause = told + jitterSeconds(retry, tries);
+  const pause = (error.retryAfter ?? 0) + jitterSeconds(retry, tries);
   return elapsedSeconds + pause <= retry.secondsMax ? pause : undefined;
 }
 

@@ -131,13 +131,15 @@ test("an answer that does not come", async () => {
   });
 });
 
-test("it waits as long as it is told and a little longer", async () => {
-  await against([error(429, "rate_limited", { "retry-after": "1" }), { body: row() }], async (taxon, seen) => {
-    await taxon.classify({ hash: "0x1" });
-    const waited = seen[1]!.at - seen[0]!.at;
-    assert.ok(waited >= 1000 && waited < 2000, `${waited} ms`);
+for (const status of [429, 503]) {
+  test(`it waits as long as a ${status} says and a little longer`, async () => {
+    await against([error(status, "rate_limited", { "retry-after": "1" }), { body: row() }], async (taxon, seen) => {
+      await taxon.classify({ hash: "0x1" });
+      const waited = seen[1]!.at - seen[0]!.at;
+      assert.ok(waited >= 1000 && waited < 2000, `${waited} ms`);
+    });
   });
-});
+}
 
 test("it waits for a date by the clock of whoever named it", async () => {
   const theirs = Date.now() - 3 * 24 * 3600 * 1000;
@@ -260,6 +262,15 @@ test("refused first and served later", async () => {
   });
 });
 
+test("an error says where the input is wrong", async () => {
+  const wrong = error(400, "invalid_hash", {}, "hashes[3]: no hash; hashes[700] is none of ours");
+  await against([batch(), wrong], async (taxon) => {
+    const invalid = await thrown(taxon.classifyAll(Array.from({ length: 110 }, () => "0x1")));
+    assert.equal(invalid.message, "hashes[103]: no hash; hashes[700] is none of ours");
+    assert.ok(!inspect(invalid).includes("hashes[3]"), inspect(invalid));
+  });
+});
+
 test("unknown fields and categories are fine", async () => {
   await against([{ body: row({ category: "invented_tomorrow", something: { new: 1 }, ledger_action: "also_new" }) }], async (taxon) => {
     assert.equal((await taxon.classify({ hash: "0x1" })).category, "invented_tomorrow");
@@ -306,7 +317,10 @@ test("address and key from the environment", async (t) => {
     assert.deepEqual(seen[0]!.body, { hash: "0x1" });
   });
   delete process.env["TAXON_URL"];
-  for (const baseUrl of [undefined, "", "127.0.0.1:8080", "ftp://host", "http://"]) {
-    assert.throws(() => new Taxon({ baseUrl }), TypeError);
+  for (const baseUrl of [undefined, "", "127.0.0.1:8080", "ftp://host", "http://", "http://a:secret@host", "http://host/?a=b"]) {
+    assert.throws(
+      () => new Taxon({ baseUrl }),
+      (error) => error instanceof TypeError && !error.message.includes("secret"),
+    );
   }
 });

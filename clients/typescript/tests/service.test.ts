@@ -1,6 +1,7 @@
 /** Against the real service. */
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import {
   Amount,
@@ -12,7 +13,7 @@ import {
   Unauthorized,
   UpstreamFailed,
 } from "taxon-client";
-import { EVM, HASHES, named, repeated, serve, SOLANA } from "./support.js";
+import { EVM, HASHES, named, repeated, ROOT, serve, SOLANA } from "./support.js";
 
 const QUICK = { triesMax: 2, pauseSecondsFirst: 0.01, itemRoundsMax: 1, itemPauseSeconds: 0.01 };
 const UNKNOWN = `0x${"ab".repeat(32)}`;
@@ -30,6 +31,20 @@ test("the service", { concurrency: false }, async (t) => {
       assert.deepEqual([sent.symbol, sent.amount], ["ETH", "0.8"]);
       assert.equal(Amount.of(sent).units, 8n * 10n ** 17n);
       assert.ok(row.assets.received[0]?.from);
+    });
+
+    await t.test("the sample of the readme", async () => {
+      const readme = readFileSync(new URL("clients/typescript/README.md", ROOT), "utf8");
+      const sample = /```ts\nimport .*?;\n(.*?)```/s.exec(readme)![1]!.replace("http://127.0.0.1:8080", service.url);
+      const AsyncFunction = (async () => {}).constructor as new (...text: string[]) => (...given: unknown[]) => Promise<void>;
+      const printed: unknown[][] = [];
+      const console = { log: (...words: unknown[]) => printed.push(words) };
+      await new AsyncFunction("Amount", "Taxon", "console", "key", "hashes", sample)(Amount, Taxon, console, service.key(), HASHES);
+      assert.deepEqual(printed.slice(0, 2), [
+        ["swap", "disposal", true],
+        ["ETH", "0.8", 8n * 10n ** 17n],
+      ]);
+      assert.deepEqual(printed.at(-1), [`${HASHES.length}/${HASHES.length}`]);
     });
 
     await t.test("what a call may carry", async () => {

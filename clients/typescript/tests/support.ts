@@ -8,7 +8,7 @@ import { createServer as createSocketServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-const ROOT = new URL("../../../../", import.meta.url);
+export const ROOT = new URL("../../../../", import.meta.url);
 const START_SECONDS_MAX = 30;
 
 export interface Service {

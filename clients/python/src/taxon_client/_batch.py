@@ -120,7 +120,7 @@ def _refused_row(asked: Asked, error: QuotaExceeded, served: Classification) -> 
             "api_version": served.api_version,
             "engine": served.engine,
             **({} if tx_id is None else {"id": tx_id}),
-            "error": error.code,
+            "error": "quota_exceeded",
             "hash": given.lower() if isinstance(given, str) and given.startswith("0x") else given,
             "chain": None,
             "category": "unclassified",

@@ -55,16 +55,8 @@ class Taxon:
         retry: Retry = Retry(),
         timeout_seconds: float = TIMEOUT_SECONDS,
     ) -> None:
-        base_url = base_url or os.environ.get("TAXON_URL")
-        if not base_url:
-            raise ValueError("the address of the service is needed: as base_url, or in TAXON_URL")
-        url = httpx.URL(base_url)
-        if url.scheme not in ("http", "https") or not url.host:
-            raise ValueError("base_url must start with http:// or https:// and name a host")
-        key = (os.environ.get("TAXON_KEY") or None) if key is None else key
-        # Checked here because a library that refuses such a header prints it.
-        if key is not None and not (key.isascii() and key.isprintable() and key and " " not in key):
-            raise ValueError("the key is empty, or holds a character that cannot be sent; is there a line break in it?")
+        url = _checked_url(base_url or os.environ.get("TAXON_URL"))
+        key = _checked_key((os.environ.get("TAXON_KEY") or None) if key is None else key)
         self._key = key
         self._retry = retry
         headers = {"user-agent": f"taxon-client-python/{VERSION}", "accept": "application/json"}
@@ -139,8 +131,7 @@ class Taxon:
         self.close()
 
     def __repr__(self) -> str:
-        # An URL prints itself without its password.
-        return f"Taxon({self._http.base_url!r})"
+        return f"Taxon({str(self._http.base_url)!r})"
 
     def _call(
         self,
@@ -176,25 +167,43 @@ class Taxon:
         # What stood there is left out: it may be long, and is not ours to print.
         first = error.errors(include_input=False, include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"])
-        return errors.BadAnswer(
-            "bad_answer",
-            self._redacted(f"the answer is not as expected{place and f' at `{place}`'}: {first['msg']}"),
-            response.status_code,
-            request_id=response.headers.get("x-request-id"),
-            is_transient=first["type"] == "json_invalid",
-        )
+        message = self._redacted(f"the answer is not as expected{place and f' at `{place}`'}: {first['msg']}")
+        request_id = response.headers.get("x-request-id")
+        bad = errors.BadAnswer("bad_answer", message, response.status_code, request_id=request_id)
+        bad.is_transient = first["type"] == "json_invalid"
+        return bad
 
     def _failure(self, response: httpx.Response) -> errors.TaxonError:
-        status = response.status_code
         code, message = _code_and_message(response)
-        message, request_id = self._redacted(message), response.headers.get("x-request-id")
-        if status == 429:
-            retry_after = retry_after_seconds(response.headers)
-            return errors.RateLimited(code, message, status, request_id=request_id, retry_after=retry_after)
-        return _kind(status, code)(self._redacted(code), message, status, request_id=request_id)
+        return _kind(response.status_code, code)(
+            self._redacted(code),
+            self._redacted(message),
+            response.status_code,
+            request_id=response.headers.get("x-request-id"),
+            retry_after=retry_after_seconds(response.headers),
+        )
 
     def _redacted(self, text: str) -> str:
         return text.replace(self._key, "[key]") if self._key else text
+
+
+def _checked_url(text: str | None) -> httpx.URL:
+    if not text:
+        raise ValueError("the address of the service is needed: as base_url, or in TAXON_URL")
+    try:
+        url = httpx.URL(text)
+    except httpx.InvalidURL:
+        url = httpx.URL("")
+    if url.scheme not in ("http", "https") or not url.host or url.userinfo or url.query or url.fragment:
+        raise ValueError("base_url is http:// or https://, a host and perhaps a path; no user, password or query")
+    return url
+
+
+def _checked_key(key: str | None) -> str | None:
+    # Checked here because a library that refuses such a header prints it.
+    if key is not None and not (key.isascii() and key.isprintable() and key and " " not in key):
+        raise ValueError("the key is empty, or holds a character that cannot be sent; is there a line break in it?")
+    return key
 
 
 def _code_and_message(response: httpx.Response) -> tuple[str, str]:
@@ -224,6 +233,7 @@ def _kind(status: int, code: str) -> type[errors.TaxonError]:
         401: errors.Unauthorized,
         402: errors.QuotaExceeded,
         404: errors.NotFound,
+        429: errors.RateLimited,
     }.get(status, errors.TaxonError)
 
 

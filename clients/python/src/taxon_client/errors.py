@@ -29,18 +29,31 @@ class TaxonError(Exception):
     #: Whether the same request may succeed a little later.
     is_transient = False
 
-    def __init__(self, code: str, message: str, status: int | None = None, *, request_id: str | None = None) -> None:
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        status: int | None = None,
+        *,
+        request_id: str | None = None,
+        retry_after: float | None = None,
+    ) -> None:
         super().__init__(code, message, status)
         self.code = code
         self.message = message
         self.status = status
         #: What the service's log calls the request.
         self.request_id = request_id
+        #: Seconds from the answer on, where it said so.
+        self.retry_after = retry_after
         #: Set by `classify_all`: what was answered before it failed, one place per input, None where nothing was.
         self.rows: Sequence[Classification | None] | None = None
 
     def __str__(self) -> str:
         return f"{self.code}: {self.message}"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.code!r}, {self.message!r}, {self.status!r})"
 
 
 class InvalidRequest(TaxonError):
@@ -64,22 +77,9 @@ class NotYetMined(NotFound):
 
 
 class RateLimited(TaxonError):
-    """429, and waiting as long as was asked for would have taken longer than `Retry` allows."""
+    """429, and waiting as long as `retry_after` says would have taken longer than `Retry` allows."""
 
     is_transient = True
-
-    def __init__(
-        self,
-        code: str,
-        message: str,
-        status: int | None = None,
-        *,
-        request_id: str | None = None,
-        retry_after: float | None = None,
-    ) -> None:
-        super().__init__(code, message, status, request_id=request_id)
-        #: Seconds from the answer on; None when the service did not say.
-        self.retry_after = retry_after
 
 
 class UpstreamFailed(TaxonError):
@@ -101,16 +101,4 @@ class Unreachable(TaxonError):
 
 
 class BadAnswer(TaxonError):
-    """An answer that is not of the interface, such as a proxy's page. It is only asked again when it was no JSON at all."""
-
-    def __init__(
-        self,
-        code: str,
-        message: str,
-        status: int | None = None,
-        *,
-        request_id: str | None = None,
-        is_transient: bool = False,
-    ) -> None:
-        super().__init__(code, message, status, request_id=request_id)
-        self.is_transient = is_transient
+    """An answer that is not of the interface, such as a proxy's page. It was asked for again only when it was no JSON at all."""

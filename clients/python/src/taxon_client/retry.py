@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
-from .errors import RateLimited, TaxonError
+from .errors import TaxonError
 
 TRIES_MAX = 6
 SECONDS_MAX = 300.0
@@ -45,9 +45,7 @@ class Retry:
         """How long to wait after the given number of tries; None when it is over."""
         if not error.is_transient or tries >= self.tries_max:
             return None
-        pause = self.jitter_seconds(tries)
-        if isinstance(error, RateLimited) and error.retry_after is not None:
-            pause += error.retry_after
+        pause = (error.retry_after or 0) + self.jitter_seconds(tries)
         return pause if elapsed_seconds + pause <= self.seconds_max else None
 
     def jitter_seconds(self, tries: int) -> float:
