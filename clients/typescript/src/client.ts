@@ -26,7 +26,7 @@ export interface TaxonOptions {
 export interface ClassifyAllOptions extends ClassifyAllRequest {
   /** For items that name none. */
   readonly chain?: string;
-  /** Called after each call to the service. */
+  /** Called after each call to the service; items that will be asked again are not done. */
   readonly onProgress?: Progress;
 }
 

@@ -95,7 +95,7 @@ class Taxon:
         the pool runs out, the items that it had no place for carry `quota_exceeded`; `QuotaExceeded` is raised when there was
         a place for none. Any other failure of a call is raised, with what was answered until then in its `rows`.
 
-        `on_progress(done, total)` is called after each call to the service.
+        `on_progress(done, total)` is called after each call to the service; items that will be asked again are not done.
         """
         asked = [_item(item, chain) for item in _several(items, "items")]
         options = _options(policy, wallet, own_wallets, explain)
