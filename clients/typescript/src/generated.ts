@@ -1,0 +1,889 @@
+/** Generated from docs/openapi.json by `npm run generate`. Do not edit. */
+
+export interface paths {
+    "/categories": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Every category
+         * @description With its treatment, ledger action, price, basis and the other defensible side.
+         */
+        get: operations["categories"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/chains": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The chains that this instance serves
+         * @description What is served, not what is known: only chains with an upstream.
+         */
+        get: operations["chains"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/healthz": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The process lives */
+        get: operations["healthz"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/quota-status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What is left in the caller's pool
+         * @description Free, and consumes nothing. With a key: its owner's pool of the month. Without: the address's pool of the day. Limited like the classify
+         *     calls, per key or per address.
+         */
+        get: operations["quota_status"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/readyz": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The ledger answers */
+        get: operations["readyz"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/classify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Classify one transaction
+         * @description A well-formed hash without a verdict is a 404, a node that fails a 502: neither is ever answered as a classification.
+         */
+        post: operations["classify"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/classify-batch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Classify up to 100 transactions
+         * @description Counts as one request of the rate limit. An item that could not be classified stays in its place with `error`, and the call is a 200. One
+         *     malformed hash refuses the whole call, and the message names its index.
+         */
+        post: operations["classify_batch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
+export type webhooks = Record<string, never>;
+export interface components {
+    schemas: {
+        /** @description A defensible position that was not taken. */
+        Alternate: {
+            /** @description The position in a few words. */
+            label: string | null;
+            /** @description As on the result: null is undetermined. */
+            taxable: boolean | null;
+            treatment: components["schemas"]["Treatment"] | null;
+        };
+        /** @description One asset that moved. An asset is a contract or mint, plus the token id for an NFT. */
+        AssetLeg: {
+            action: components["schemas"]["LegAction"];
+            /**
+             * @description Exact decimal: no exponent, no trailing zeros, no rounding, any size. Do not read it as a float. Without known decimals it is the raw
+             *     integer; on NFT legs it is the token count.
+             */
+            amount: string;
+            /**
+             * Format: int32
+             * @description Decimals that `amount` was written with; null when unknown.
+             */
+            decimals: number | null;
+            /** @description For display only, present with `symbol_collision`. */
+            display_symbol?: string;
+            /** @description Sender, on received legs. */
+            from?: string;
+            /** @description True when the amount was inferred and not read from a log or trace. Such a result is always `needs_review`. Absent otherwise. */
+            inferred?: boolean;
+            /** @description How it was inferred, as `balance_delta`; present with `inferred`. */
+            inferred_basis?: string;
+            /** @description Exactly as the contract reports it, cut at 256 bytes; `UNKNOWN` when it reports none. A stranger wrote it: escape it. */
+            symbol: string;
+            /** @description True when the symbol is that of a canonical token on the same chain at another address. Absent otherwise. */
+            symbol_collision?: boolean;
+            /** @description Recipient, on sent legs. */
+            to?: string;
+            /** @description Contract in lower-case hex, or Solana mint in base58. Absent on the native coin. */
+            token_address?: string;
+            /** @description NFT legs only. */
+            token_id?: string;
+            /** @description The token's own name, where it is known. A stranger wrote it: escape it. */
+            token_name?: string;
+            token_type?: components["schemas"]["NftKind"];
+        };
+        /** @description What moved, net per asset for the perspective: what went out and came back cancels, and a net of zero is no leg. */
+        Assets: {
+            gas: components["schemas"]["AssetLeg"] | null;
+            received: components["schemas"]["AssetLeg"][];
+            sent: components["schemas"]["AssetLeg"][];
+        };
+        /** @description One transaction of a batch. */
+        BatchItem: {
+            /** @description As on the single call; a chain that is not served makes this one item fail with `unsupported_chain`. */
+            chain?: string | null;
+            hash: components["schemas"]["TxHash"];
+            /** @description Comes back as `id`. Strongly recommended. */
+            tx_id?: string | null;
+            wallet?: components["schemas"]["Wallet"] | null;
+        };
+        /** @description 1 to 100 transactions. Unknown fields are ignored; null is absent. */
+        BatchRequest: {
+            /** @description Adds `evidence` to each result: what each source said, and where on chain. */
+            explain?: boolean | null;
+            hashes: components["schemas"]["BatchItem"][];
+            /** @description Moves between these addresses are `self_transfer`. */
+            own_wallets?: components["schemas"]["Wallet"][] | null;
+            policy?: components["schemas"]["Policy"] | null;
+            wallet?: components["schemas"]["Wallet"] | null;
+        };
+        /** @description One result per item, in input order. */
+        BatchResponse: {
+            /** @description Always `v1`. */
+            api_version: string;
+            /** @description The number of results. */
+            count: number;
+            results: components["schemas"]["Classification"][];
+        };
+        /** @description Whether a classification of this category is counted against the pool. Rows that need review always are. */
+        Billing: ("billable" | "free") | string;
+        /** @description The block that the transaction stands in. */
+        BlockTime: {
+            /** @description Whether the chain calls the block final. */
+            finalized: boolean;
+            /**
+             * Format: int64
+             * @description Block number; the slot on Solana.
+             */
+            number: number;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC.
+             */
+            timestamp: string;
+        };
+        /**
+         * @description Canonical transaction type. The vocabulary is open and only grows: branch on `treatment`, and take a category that you do not know as it comes. Known to this version: `swap`, `transfer`, `self_transfer`, `cex_deposit`, `cex_withdrawal`, `nft_transfer`, `income_receipt`, `fee_payment`, `payment`, `borrow`, `repay`, `collateral_supply`, `collateral_withdraw`, `vault_deposit`, `vault_withdraw`, `liquidity_add`, `liquidity_remove`, `wrap`, `unwrap`, `liquid_staking_mint`, `liquid_staking_redeem`, `staking_deposit`, `staking_withdraw`, `reward`, `interest`, `mining_reward`, `mev_reward`, `staking_rebase`, `airdrop`, `hard_fork`, `bridge_out`, `bridge_in`, `bridge_swap`, `nft_purchase`, `nft_sale`, `nft_mint`, `order_place`, `order_cancel`, `token_migration`, `liquidation`, `flash_loan`, `token_sale`, `governance`, `delegation`, `vote_lock`, `refund`, `donation`, `gift`, `vesting_claim`, `perp_open`, `perp_close`, `funding`, `bet`, `raffle`, `option`, `nft_loan`, `token_burn`, `loss`, `account_open`, `account_close`, `approval`, `revoke`, `nft_listing`, `contract_call`, `contract_deploy`, `failed_transaction`, `spam`, `unclassified`. `GET /categories` tells what each means.
+         * @example swap
+         */
+        Category: string;
+        /** @description Every category that this version knows. */
+        CategoryList: {
+            categories: components["schemas"]["CategoryRow"][];
+            /** @description That this is not tax advice. */
+            notice: string;
+        };
+        /** @description One category, with what the house makes of it. */
+        CategoryRow: {
+            /** @description What it is, in plain words. */
+            about: string;
+            /** @description What the treatment rests on. */
+            basis: string;
+            billing: components["schemas"]["Billing"];
+            category: components["schemas"]["Category"];
+            grey_area: components["schemas"]["GreyRow"] | null;
+            ledger_action: components["schemas"]["LedgerAction"];
+            needs_legs: components["schemas"]["NeededLegs"];
+            policy: components["schemas"]["PolicyKey"] | null;
+            /** @description As on a result: null is undetermined. */
+            taxable: boolean | null;
+            treatment: components["schemas"]["Treatment"];
+        };
+        /** @description The transaction was found on another chain than the one that was asked for. */
+        ChainCorrected: {
+            /** @description Slug of the chain that has it. */
+            detected: string;
+            /** @description Slug of the chain that was asked for. */
+            requested: string;
+        };
+        /** @description The chains that this instance has an upstream for, sorted by slug. */
+        ChainList: {
+            chains: components["schemas"]["ChainRow"][];
+        };
+        /** @description One chain that is served. */
+        ChainRow: {
+            /**
+             * Format: int64
+             * @description Null where the family has none.
+             */
+            chain_id: number | null;
+            /** @description Where a person can look at a transaction. */
+            explorer: string | null;
+            family: components["schemas"]["Family"];
+            name: string;
+            /** Format: int32 */
+            native_decimals: number;
+            native_symbol: string;
+            /** @description What `chain` takes and results carry. Common aliases and decimal chain ids are taken too. */
+            slug: string;
+        };
+        /** @description How one transaction was read for tax. Informational only, not tax advice. */
+        Classification: {
+            /** @description Always `v1`. */
+            api_version: string;
+            assets: components["schemas"]["Assets"];
+            /** @description When it happened. */
+            block?: components["schemas"]["BlockTime"];
+            category: components["schemas"]["Category"];
+            /** @description Slug of the chain that served the result; null when none did. */
+            chain: string | null;
+            /** @description Present when the transaction was not on the chain that was asked for but on another. */
+            chain_corrected?: components["schemas"]["ChainCorrected"];
+            /**
+             * Format: int32
+             * @description A signal for routing that tells how far the sources agree, not a percentage of accuracy. 95 and above: all sources agree, or a
+             *     verified rule with evidence on chain. 80 to 94: most agree. 60 to 79: one source, nothing against it. Below 60: always
+             *     `needs_review`.
+             */
+            confidence: number;
+            /** @description The reasoning in plain words. */
+            description: string | null;
+            /** @description Version of the engine and digest of its rules. The same chain data and the same `engine` give the same bytes. */
+            engine: string;
+            /**
+             * @description Batch results only: why this one item was not classified. An item with `error` must not be booked. The codes are those of
+             *     `ErrorEnvelope` and `unsupported_chain`.
+             */
+            error?: string;
+            /** @description With `explain: true` only: what each source said, and where on chain it saw it. */
+            evidence?: components["schemas"]["Evidence"][];
+            grey_area: components["schemas"]["GreyArea"] | null;
+            /** @description The hash that was classified; an EVM hash in lower case. */
+            hash: string | null;
+            /** @description Batch results only: the item's `tx_id`. Absent when the item had none. */
+            id?: string;
+            ledger_action: components["schemas"]["LedgerAction"] | null;
+            /** @description Transactions of several steps only: the steps in chain order. */
+            legs?: components["schemas"]["Step"][];
+            /** @description Transactions of several steps only: a posting memo in plain words. */
+            memo?: string;
+            /** @description True when a person must look. Then `taxable` is null, `review_note` says why, and `treatment` is at most a pointer. */
+            needs_review: boolean;
+            /** @description Transactions of several steps only: the whole in one line. */
+            parent?: components["schemas"]["Parent"];
+            /** @description The address whose view of the transaction this is. */
+            perspective?: string;
+            /** @description Display name of the protocol, where it was identified. */
+            protocol: string | null;
+            /** @description Why a person must look. Set exactly when `needs_review` is true. */
+            review_note: string | null;
+            /**
+             * @description True: a taxable event. False: a positive finding that it is not. Null: undetermined, always with `needs_review`; it must never be
+             *     read as false.
+             */
+            taxable: boolean | null;
+            treatment: components["schemas"]["Treatment"];
+        };
+        /** @description Which error, for machines and for people. */
+        ErrorBody: {
+            /** @description Stable. */
+            code: string;
+            /** @description For people; it may change. */
+            message: string;
+        };
+        /** @description What every error comes in. */
+        ErrorEnvelope: {
+            error: components["schemas"]["ErrorBody"];
+        };
+        /** @description What one source said of the transaction. */
+        Evidence: {
+            /** @description Whether it agrees with the verdict. */
+            agrees: boolean;
+            /**
+             * Format: int64
+             * @description Where on Solana it was seen.
+             */
+            instruction_index: number | null;
+            /**
+             * Format: int64
+             * @description Where on an EVM chain it was seen.
+             */
+            log_index: number | null;
+            /** @description The rule that spoke: pack and signature, or the shape's name. */
+            rule: string;
+            says: components["schemas"]["Category"];
+            source: components["schemas"]["EvidenceSource"];
+        };
+        /**
+         * @description Who says it. Sources are independent, none reads another's opinion: `protocol` is a rule pack over verified contracts, events or
+         *     instructions, `call` what was asked for, `shape` what the net movements alone suggest, `labels` a third party's word where an operator
+         *     configured one.
+         */
+        EvidenceSource: ("protocol" | "call" | "shape" | "labels" | "none") | string;
+        /** @description Chains of one family are read in one way. */
+        Family: ("evm" | "solana") | string;
+        /** @description More than one treatment is defensible. `treatment` and `taxable` of the result are the position taken. */
+        GreyArea: {
+            alternate: components["schemas"]["Alternate"] | null;
+            /** @description What the positions rest on. */
+            note: string | null;
+        };
+        /** @description When a grey area is set. */
+        GreyCondition: ("other_party_unknown" | "payee_by_shape" | "repaid_asset_differs" | "not_claimed_by_wallet" | "another_token_arrives" | "one_family" | "free" | "lock_receipt") | string;
+        /** @description The other defensible side of a category. */
+        GreyRow: {
+            alternate: components["schemas"]["GreySide"];
+            /** @description What the positions rest on. */
+            note: string;
+            when: components["schemas"]["GreyCondition"] | null;
+        };
+        /** @description The position not taken. */
+        GreySide: {
+            /** @description The position in a few words. */
+            label: string;
+            treatment: components["schemas"]["Treatment"];
+        };
+        /** @description What to do with it in a ledger. */
+        LedgerAction: ("dispose_and_acquire" | "recognize_income" | "carry_basis" | "move" | "lock" | "unlock" | "pledge_collateral" | "release_collateral" | "open_liability" | "close_liability" | "expense_fee" | "write_off" | "no_entry" | "ignore" | "review") | string;
+        /** @description What happened on a leg. */
+        LegAction: ("transferred" | "received" | "minted" | "burned" | "paid_gas") | string;
+        /** @description The legs without which a category is not asserted. */
+        NeededLegs: ("both" | "out" | "in" | "some" | "any") | string;
+        /** @description What kind of NFT; present on NFT legs only. */
+        NftKind: ("erc721" | "erc1155" | "cryptopunk" | "spl_nft" | "compressed_nft") | string;
+        /** @description The whole of a transaction of several steps. Further fields may come. */
+        Parent: {
+            category: components["schemas"]["Category"];
+            description: string;
+            treatment: components["schemas"]["Treatment"];
+        };
+        /** @description A partner key is never refused for quota. */
+        PartnerStatus: {
+            /** @description Always false. */
+            exceeded: boolean;
+            kind: components["schemas"]["QuotaKind"];
+            /** @description Always `billing-rail`. */
+            metered: string;
+            /** @description With `hash` only: true when that hash was counted in this period. */
+            repeat: boolean;
+        };
+        /** @description The caller's position on four two-sided treatments. Every key is optional; unknown keys and values are ignored and never an error. The position not taken goes to `grey_area.alternate`. A policy never overrides `needs_review`. */
+        Policy: {
+            /**
+             * @description Entry and exit of liquidity pools: `disposal` (the house default) or `non_taxable`. Anything else is ignored.
+             * @example disposal
+             * @example non_taxable
+             */
+            lp?: unknown;
+            /**
+             * @description Minting and redeeming of liquid-staking tokens: `disposal` (the house default) or `non_taxable`. Anything else is ignored.
+             * @example disposal
+             * @example non_taxable
+             */
+            lst?: unknown;
+            /**
+             * @description Timing of rebase rewards only: `income` (the house default) or `defer`. Anything else is ignored.
+             * @example income
+             * @example defer
+             */
+            staking?: unknown;
+            /**
+             * @description Wrapping and unwrapping of the same underlying: `non_taxable` (the house default) or `disposal`. Anything else is ignored.
+             * @example non_taxable
+             * @example disposal
+             */
+            wrap?: unknown;
+        };
+        /** @description The caller's switch that governs a category, where one does. */
+        PolicyKey: ("lp" | "wrap" | "lst" | "staking") | string;
+        /** @description A pool of billable classifications. */
+        PoolStatus: {
+            /** @description True when the pool is exhausted. Repeats are still served. */
+            exceeded: boolean;
+            kind: components["schemas"]["QuotaKind"];
+            /**
+             * Format: int64
+             * @description Size of the pool.
+             */
+            limit: number;
+            /**
+             * Format: int64
+             * @description `limit` minus `used`, at least 0. Null when the hash that was asked for is a repeat.
+             */
+            remaining: number | null;
+            /** @description With `hash` only: true when that hash was counted in this period, so that asking again is free. */
+            repeat: boolean;
+            resets: components["schemas"]["QuotaResets"];
+            /**
+             * Format: int64
+             * @description Distinct billable classifications of this period. Null when the hash that was asked for is a repeat.
+             */
+            used: number | null;
+        };
+        /** @description Which quota identity answered. `dev` is every pooled key, whatever its tier. */
+        QuotaKind: ("anon" | "dev" | "partner") | string;
+        /** @description How long a pool lasts: a UTC calendar day or month. */
+        QuotaResets: ("daily" | "monthly") | string;
+        /** @description What is left: of a pool, or, for partner keys, that a billing rail counts. */
+        QuotaStatus: components["schemas"]["PoolStatus"] | components["schemas"]["PartnerStatus"];
+        /** @description The one body that is not the envelope. */
+        QuotaUnavailable: {
+            /** @description Always `quota_status_unavailable`. */
+            error: string;
+        };
+        /** @description One transaction. Unknown fields are ignored; null is absent. */
+        SingleRequest: {
+            /**
+             * @description Slug of the chain, a common alias, or a decimal chain id. Found out when absent. When the transaction is on another served chain
+             *     instead, the answer says so in `chain_corrected`.
+             */
+            chain?: string | null;
+            /** @description Adds `evidence`: what each source said, and where on chain. */
+            explain?: boolean | null;
+            hash: components["schemas"]["TxHash"];
+            /** @description Moves between these addresses are `self_transfer`. */
+            own_wallets?: components["schemas"]["Wallet"][] | null;
+            policy?: components["schemas"]["Policy"] | null;
+            wallet?: components["schemas"]["Wallet"] | null;
+        };
+        /** @description One step of a transaction that has several. Further fields may come. */
+        Step: {
+            assets: components["schemas"]["Assets"];
+            category: components["schemas"]["Category"];
+            description: string;
+            ledger_action: components["schemas"]["LedgerAction"];
+            /** @description From 0, in chain order. */
+            leg_index: number;
+            protocol: string | null;
+            role: components["schemas"]["StepRole"];
+            /** @description As on the result: null is undetermined. */
+            taxable: boolean | null;
+            treatment: components["schemas"]["Treatment"];
+        };
+        /** @description The part that a claim plays in a transaction of several steps. */
+        StepRole: ("principal" | "fee" | "interest" | "reward" | "refund" | "flash_borrow" | "flash_repay" | "bridge_out" | "bridge_in" | "item") | string;
+        /**
+         * @description What the event is for tax. A closed set: it gains no value within v1. `needs_review` is what cannot be mapped to the others.
+         * @enum {string}
+         */
+        Treatment: "disposal" | "income" | "non_taxable" | "expense" | "needs_review";
+        /**
+         * @description EVM: `0x` and 64 hex digits of any case. Solana: a base58 signature that decodes to exactly 64 bytes. Nothing is trimmed. Signatures that begin with several zero bytes are taken too, though the pattern leaves them out.
+         * @example 0x4269acca4df0873843feda1b6ecc1aaececfe3e9b7284969c47bc3e73874a109
+         */
+        TxHash: string;
+        /** @description An EVM address, `0x` and 40 hex digits, or a Solana address in base58. Solana addresses that begin with several zero bytes are taken too, though the pattern leaves them out. */
+        Wallet: string;
+    };
+    responses: {
+        /**
+         * @description - `invalid_request`: The body is no JSON object, over 1 MiB or of another content type; `hashes` is missing, empty or holds over 100 items; a field has the wrong type; on the single call, the chain is unknown or not served (the message lists those that are). **Do:** Fix the request. Do not retry unchanged.
+         *     - `invalid_hash`: A hash is neither `0x` and 64 hex digits nor a base58 Solana signature. In a batch the message names the index, as in `hashes[7]`. **Do:** Fix the hash. Do not retry unchanged.
+         */
+        Failed400: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ErrorEnvelope"];
+            };
+        };
+        /** @description - `unauthorized`: The API key is missing, malformed, unknown or revoked. **Do:** Fix the header or the key. Do not retry unchanged. */
+        Failed401: {
+            headers: {
+                "WWW-Authenticate": components["headers"]["Authenticate"];
+                "x-request-id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ErrorEnvelope"];
+            };
+        };
+        /** @description - `quota_exceeded`: The pool of the key's owner is exhausted for this period. Repeats of hashes that were classified in the period never trigger it. **Do:** Look at `/quota-status`, wait for the reset or upgrade. Key on the 402 status. */
+        Failed402: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ErrorEnvelope"];
+            };
+        };
+        /**
+         * @description - `tx_not_found`: The hash is well formed, but neither the named chain nor any other served chain has it. **Do:** Verify the hash, or leave out `chain`.
+         *     - `chain_not_detected`: No chain was named, and every served chain of the hash's family answered that it does not have it. **Do:** Verify the hash and the network; `/chains` lists what is served.
+         *     - `tx_not_yet_mined`: The transaction is in the mempool and not in a block yet. **Do:** Retry once it is in a block.
+         *     - `wallet_not_in_transaction`: The `wallet` is neither sender, recipient nor party to any movement or log of the transaction. **Do:** Verify the wallet, or leave it out to have the perspective found.
+         */
+        Failed404: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ErrorEnvelope"];
+            };
+        };
+        /** @description - `rate_limited`: Too many requests in the last 60 seconds: of the key, or, on `/quota-status` and for failed keys, of the address. **Do:** Wait for the seconds of `Retry-After`, add jitter, and prefer batches. */
+        Failed429: {
+            headers: {
+                "Retry-After": components["headers"]["RetryAfter"];
+                "x-request-id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ErrorEnvelope"];
+            };
+        };
+        /** @description - `internal_error`: A fault inside the service, or its ledger is out of reach. **Do:** Retry shortly, with growing pauses and jitter. Nothing was counted. */
+        Failed500: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ErrorEnvelope"];
+            };
+        };
+        /**
+         * @description - `upstream_timeout`: A node did not answer in time. **Do:** Retry shortly, with growing pauses and jitter. Nothing was counted.
+         *     - `upstream_unavailable`: A node could not be reached, or failed. **Do:** Retry shortly, with growing pauses and jitter. Nothing was counted.
+         *     - `upstream_rate_limited`: A node refused for too many requests. **Do:** Retry shortly, with growing pauses and jitter. Nothing was counted.
+         *     - `upstream_bad_response`: A node's answer was not JSON, not JSON-RPC, too large, or lacked fields. **Do:** Retry shortly, with growing pauses and jitter. Nothing was counted.
+         *     - `upstream_inconsistent`: Transaction, receipt and block of a node contradict each other, or the node serves another chain. **Do:** Retry shortly; when it stays, the operator must look at the node.
+         *     - `tx_not_retrievable`: The transaction exists, but its receipt cannot be had. **Do:** Retry shortly; when it stays, the node lacks the history.
+         */
+        Failed502: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ErrorEnvelope"];
+            };
+        };
+    };
+    parameters: never;
+    requestBodies: never;
+    headers: {
+        /** @description Always `Bearer`. */
+        Authenticate: string;
+        /** @description The client's own `x-request-id` when it is 1 to 64 of `[A-Za-z0-9._-]`, else a fresh one. Name it when you report something. */
+        RequestId: string;
+        /** @description Whole seconds to wait. */
+        RetryAfter: number;
+    };
+    pathItems: never;
+}
+export type Alternate = components['schemas']['Alternate'];
+export type AssetLeg = components['schemas']['AssetLeg'];
+export type Assets = components['schemas']['Assets'];
+export type BatchItem = components['schemas']['BatchItem'];
+export type BatchRequest = components['schemas']['BatchRequest'];
+export type BatchResponse = components['schemas']['BatchResponse'];
+export type Billing = components['schemas']['Billing'];
+export type BlockTime = components['schemas']['BlockTime'];
+export type Category = components['schemas']['Category'];
+export type CategoryList = components['schemas']['CategoryList'];
+export type CategoryRow = components['schemas']['CategoryRow'];
+export type ChainCorrected = components['schemas']['ChainCorrected'];
+export type ChainList = components['schemas']['ChainList'];
+export type ChainRow = components['schemas']['ChainRow'];
+export type Classification = components['schemas']['Classification'];
+export type ErrorBody = components['schemas']['ErrorBody'];
+export type ErrorEnvelope = components['schemas']['ErrorEnvelope'];
+export type Evidence = components['schemas']['Evidence'];
+export type EvidenceSource = components['schemas']['EvidenceSource'];
+export type Family = components['schemas']['Family'];
+export type GreyArea = components['schemas']['GreyArea'];
+export type GreyCondition = components['schemas']['GreyCondition'];
+export type GreyRow = components['schemas']['GreyRow'];
+export type GreySide = components['schemas']['GreySide'];
+export type LedgerAction = components['schemas']['LedgerAction'];
+export type LegAction = components['schemas']['LegAction'];
+export type NeededLegs = components['schemas']['NeededLegs'];
+export type NftKind = components['schemas']['NftKind'];
+export type Parent = components['schemas']['Parent'];
+export type PartnerStatus = components['schemas']['PartnerStatus'];
+export type Policy = components['schemas']['Policy'];
+export type PolicyKey = components['schemas']['PolicyKey'];
+export type PoolStatus = components['schemas']['PoolStatus'];
+export type QuotaKind = components['schemas']['QuotaKind'];
+export type QuotaResets = components['schemas']['QuotaResets'];
+export type QuotaStatus = components['schemas']['QuotaStatus'];
+export type QuotaUnavailable = components['schemas']['QuotaUnavailable'];
+export type SingleRequest = components['schemas']['SingleRequest'];
+export type Step = components['schemas']['Step'];
+export type StepRole = components['schemas']['StepRole'];
+export type Treatment = components['schemas']['Treatment'];
+export type TxHash = components['schemas']['TxHash'];
+export type Wallet = components['schemas']['Wallet'];
+export type ResponseFailed400 = components['responses']['Failed400'];
+export type ResponseFailed401 = components['responses']['Failed401'];
+export type ResponseFailed402 = components['responses']['Failed402'];
+export type ResponseFailed404 = components['responses']['Failed404'];
+export type ResponseFailed429 = components['responses']['Failed429'];
+export type ResponseFailed500 = components['responses']['Failed500'];
+export type ResponseFailed502 = components['responses']['Failed502'];
+export type HeaderAuthenticate = components['headers']['Authenticate'];
+export type HeaderRequestId = components['headers']['RequestId'];
+export type HeaderRetryAfter = components['headers']['RetryAfter'];
+export type $defs = Record<string, never>;
+export interface operations {
+    categories: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The house table. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CategoryList"];
+                };
+            };
+        };
+    };
+    chains: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Sorted by slug. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChainList"];
+                };
+            };
+        };
+    };
+    healthz: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description `ok` */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+        };
+    };
+    quota_status: {
+        parameters: {
+            query?: {
+                /** @description Also tells in `repeat` whether this hash was counted in the period. */
+                hash?: components["schemas"]["TxHash"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The pool, or that a billing rail counts. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuotaStatus"];
+                };
+            };
+            400: components["responses"]["Failed400"];
+            401: components["responses"]["Failed401"];
+            429: components["responses"]["Failed429"];
+            /** @description The ledger is out of reach. Never a made-up number. Retry shortly. */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuotaUnavailable"];
+                };
+            };
+        };
+    };
+    readyz: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description `ready` */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            /** @description The ledger does not answer. */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+        };
+    };
+    classify: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SingleRequest"];
+            };
+        };
+        responses: {
+            /** @description How the transaction was read. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Classification"];
+                };
+            };
+            400: components["responses"]["Failed400"];
+            401: components["responses"]["Failed401"];
+            402: components["responses"]["Failed402"];
+            404: components["responses"]["Failed404"];
+            429: components["responses"]["Failed429"];
+            500: components["responses"]["Failed500"];
+            502: components["responses"]["Failed502"];
+        };
+    };
+    classify_batch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BatchRequest"];
+            };
+        };
+        responses: {
+            /** @description One result per item, in input order. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BatchResponse"];
+                };
+            };
+            400: components["responses"]["Failed400"];
+            401: components["responses"]["Failed401"];
+            402: components["responses"]["Failed402"];
+            429: components["responses"]["Failed429"];
+            500: components["responses"]["Failed500"];
+        };
+    };
+}
