@@ -13,11 +13,15 @@ as_root() {
 need() {
   local command=$1
   shift
-  command -v "$command" >/dev/null && return
-  command -v apt-get >/dev/null || die "$command is missing: install it and start again"
-  echo "installing $* (for $command)" >&2
+  command -v "$command" >/dev/null || need_package "$@"
+}
+
+# For what is more than a command in PATH.
+need_package() {
+  command -v apt-get >/dev/null || die "$* is missing: install it and start again"
+  echo "installing $*" >&2
   as_root apt-get update -qq && as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" \
-    || die "$command is missing and $* could not be installed: root or sudo is needed, and Debian's packages"
+    || die "$* could not be installed: root or sudo is needed, and Debian's packages"
 }
 
 need_rust() {
