@@ -19,6 +19,7 @@ mod harness;
 mod hostile;
 mod instances;
 mod limits;
+mod mcp;
 mod meter;
 mod quota;
 mod reading;
