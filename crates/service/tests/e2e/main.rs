@@ -21,6 +21,7 @@ mod instances;
 mod limits;
 mod mcp;
 mod meter;
+mod openapi;
 mod quota;
 mod reading;
 mod requests;
