@@ -5,12 +5,15 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
+use axum::extract::State;
 use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
-use tokio::sync::OnceCell;
+use tokio::sync::{Notify, OnceCell};
 
 use super::crash::within;
 use super::harness::{Answer, Setup, Taxon, demo_scenario, free_port, read};
@@ -23,6 +26,8 @@ const INVALID_REQUEST: i64 = -32_600;
 const METHOD_NOT_FOUND: i64 = -32_601;
 const INVALID_PARAMS: i64 = -32_602;
 const UNAUTHORIZED: i64 = -32_001;
+const HEADER_MISMATCH: i64 = -32_020;
+const UNSUPPORTED_VERSION: i64 = -32_022;
 
 /// A caller of one service, on both of its interfaces. Each test has its own, since connections end with a test's runtime.
 struct Agent {
@@ -293,6 +298,41 @@ async fn an_id_is_a_string_or_an_integer_and_comes_back_as_it_was() {
     }
 }
 
+/// From 2026-07-28 on, headers repeat what the body says, so that gateways need not read it; both must say the same.
+#[tokio::test]
+async fn the_newer_protocol_holds_the_headers_against_the_body() {
+    let agent = shared().await;
+    let say = async |version: &str, method: &str, headers: &[(&str, &str)]| {
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": version,
+            "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let body = message(&json!(1), method, json!({ "_meta": meta, "name": "list_chains" }));
+        let request = headers.iter().fold(agent.request(), |request, (name, value)| request.header(*name, *value));
+        read(request.body(body.to_string()).send().await.unwrap()).await
+    };
+    let version = ("mcp-protocol-version", "2026-07-28");
+    let call = ("mcp-method", "tools/call");
+    let answered = say(version.1, "tools/call", &[version, call, ("mcp-name", "list_chains")]).await;
+    assert_eq!(answered.body["result"]["structuredContent"], agent.get("/chains").await.body);
+    let refused =
+        async |asked: &str, method: &str, headers: &[(&str, &str)]| refusal(&say(asked, method, headers).await);
+    let mismatch = (400, HEADER_MISMATCH, json!(1));
+    assert_eq!(refused(version.1, "tools/call", &[]).await, mismatch, "no version");
+    assert_eq!(refused(version.1, "tools/call", &[version]).await, mismatch, "no method");
+    assert_eq!(refused(version.1, "tools/list", &[version, call]).await, mismatch, "another method");
+    assert_eq!(
+        refused(version.1, "tools/call", &[version, call, ("mcp-name", "quota_status")]).await,
+        mismatch,
+        "another tool"
+    );
+    let unknown = [version, ("mcp-method", "tools/burn")];
+    assert_eq!(refused(version.1, "tools/burn", &unknown).await, (404, METHOD_NOT_FOUND, json!(1)));
+    let future = [("mcp-protocol-version", "2099-01-01"), call, ("mcp-name", "list_chains")];
+    assert_eq!(refused("2099-01-01", "tools/call", &future).await, (400, UNSUPPORTED_VERSION, json!(1)));
+}
+
 #[tokio::test]
 async fn wrong_arguments_are_named_with_their_index() {
     let agent = shared().await;
@@ -369,9 +409,14 @@ async fn only_json_is_taken_and_only_by_post() {
     }
     let charset = read(post(Some("application/json; charset=utf-8")).send().await.unwrap()).await;
     assert_eq!(charset.status, 200);
-    let huge = message(&json!(1), "ping", json!({ "pad": "x".repeat(1024 * 1024) })).to_string();
-    let answer = read(agent.request().body(huge).send().await.unwrap()).await;
-    assert_eq!(refusal(&answer), (413, INVALID_REQUEST, Value::Null));
+    let padded = |bytes: usize| {
+        let bare = message(&json!(1), "ping", json!({ "pad": "" })).to_string().len();
+        message(&json!(1), "ping", json!({ "pad": "x".repeat(bytes - bare) })).to_string()
+    };
+    let largest = read(agent.request().body(padded(1024 * 1024)).send().await.unwrap()).await;
+    assert_eq!(largest.status, 200, "1 MiB is taken");
+    let larger = read(agent.request().body(padded(1024 * 1024 + 1)).send().await.unwrap()).await;
+    assert_eq!(refusal(&larger), (413, INVALID_REQUEST, Value::Null));
 }
 
 /// The status that a message with this header gets; a refusal is told as JSON-RPC.
@@ -418,6 +463,16 @@ async fn an_operator_allows_hosts_and_origins_by_name() {
         ("https://evil.example.com", 403),
     ] {
         assert_eq!(with_header(&agent, "origin", origin).await, status, "{origin}");
+    }
+    // What a browser asks before it lets a page call.
+    let asked = "authorization,content-type,mcp-protocol-version,mcp-method,mcp-name";
+    let preflight = agent.client.request(Method::OPTIONS, format!("{}/mcp", agent.url));
+    let preflight =
+        preflight.header("origin", "https://app.example.com").header("access-control-request-method", "POST");
+    let answer = read(preflight.header("access-control-request-headers", asked).send().await.unwrap()).await;
+    assert_eq!(answer.headers["access-control-allow-origin"], "https://app.example.com");
+    for header in asked.split(',') {
+        assert!(answer.headers["access-control-allow-headers"].contains(header), "{header}");
     }
     let any = Setup::demo().with("TAXON_MCP_HOSTS", "*").start().await;
     let agent = Agent::of(&any);
@@ -614,34 +669,41 @@ async fn any_instance_answers_any_message() {
     }
 }
 
-/// A node that knows no transaction and takes its time to say so.
-async fn slow_node() -> String {
-    let shrug = async |body: axum::body::Bytes| {
-        tokio::time::sleep(Duration::from_millis(700)).await;
+/// A node that knows no transaction and takes its time to say so; it tells when it is asked for one.
+async fn slow_node() -> (String, Arc<Notify>) {
+    let asked = Arc::new(Notify::new());
+    let shrug = async |State(asked): State<Arc<Notify>>, body: String| {
+        if body.contains("eth_getTransactionByHash") {
+            asked.notify_one();
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
         let answer = |question: &Value| {
             let result = if question["method"] == "eth_chainId" { json!("0x1") } else { Value::Null };
             json!({ "jsonrpc": "2.0", "id": question["id"], "result": result })
         };
-        match serde_json::from_slice(&body).unwrap() {
+        match serde_json::from_str(&body).unwrap() {
             Value::Array(questions) => Value::Array(questions.iter().map(answer).collect()).to_string(),
             question => answer(&question).to_string(),
         }
     };
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    tokio::spawn(async move { axum::serve(listener, axum::Router::new().fallback(shrug)).await });
-    url
+    let router = Router::new().fallback(shrug).with_state(Arc::clone(&asked));
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    (url, asked)
 }
 
 #[tokio::test]
 async fn an_agent_that_hangs_up_still_pays() {
-    let taxon = Setup::demo().with("TAXON_RPC_ETHEREUM", &slow_node().await).start().await;
+    let (node, asked) = slow_node().await;
+    let taxon = Setup::demo().with("TAXON_RPC_ETHEREUM", &node).start().await;
     let agent = Agent::of(&taxon);
     // Pinned to the slow chain, and found on the demo chain after its shrug.
     let slowly = json!({ "hashes": [{ "hash": item("v2_swap_eth_in")["hash"], "chain": "ethereum" }] });
-    let patience = Duration::from_millis(400);
-    let impatient = agent.request().timeout(patience).body(call("classify_batch", slowly).to_string()).send().await;
-    assert!(impatient.unwrap_err().is_timeout());
+    tokio::select! {
+        answer = agent.call("classify_batch", slowly) => panic!("the node was not slow: {answer:?}"),
+        () = asked.notified() => {}
+    }
     assert_eq!(taxon.quota(&taxon.key).await["used"], 0, "nothing is settled yet");
     within(Duration::from_secs(10), async || taxon.quota(&taxon.key).await["used"] == 1).await;
 }
