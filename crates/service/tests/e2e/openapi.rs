@@ -167,14 +167,15 @@ async fn schemathesis_finds_nothing() {
 async fn the_page_and_its_files_carry_a_strict_policy() {
     let url = shared().await.0;
     for (path, kind) in [
-        ("/docs/api", "text/html; charset=utf-8"),
+        ("/docs/api", "text/html"),
         ("/docs/api/page.js", "text/javascript"),
         ("/docs/api/swagger-ui.js", "text/javascript"),
         ("/docs/api/swagger-ui.css", "text/css"),
     ] {
         let answer = read(reqwest::get(format!("{url}{path}")).await.unwrap()).await;
         let header = |name: &str| answer.headers.get(name).map_or("", String::as_str);
-        assert_eq!((answer.status, header("content-type")), (200, kind), "{path}");
+        let essence = header("content-type").split(';').next();
+        assert_eq!((answer.status, essence), (200, Some(kind)), "{path}");
         let policy = header("content-security-policy");
         assert!(policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'"), "{path}: {policy}");
         for loose in ["unsafe-inline", "unsafe-eval", "http:", "https:", "*"] {
