@@ -7,6 +7,7 @@ It says what it did, and ends with a status other than 0 at the first thing that
 
 import asyncio
 import json
+import re
 import logging
 import sys
 import urllib.request
@@ -23,7 +24,7 @@ TOOLS = ["classify_batch", "quota_status", "list_chains", "explain_category", "l
 RESOURCES = ["taxon://taxonomy", "taxon://guide"]
 REVIEW_FLOOR = 70
 INVALID_PARAMS = -32602
-UNAUTHORIZED = -32001
+UNAUTHORIZED = -32011
 ADVICE = "not tax advice"
 ROUTER = "0x7a250d5630B4cF539739dF2C5dAcb4c659F2488D"
 ALIASES = {"tx_type", "tax_category", "reasoning", "authoritative", "source"}
@@ -181,12 +182,20 @@ async def classify(agent, rest, items):
 
 
 def held_back(row, note):
-    """A row of REST as the review floor leaves it."""
+    """A row of REST as the review floor leaves it: what it said of the treatment is taken back."""
     left = {"taxable": None, "ledger_action": "review"}
     row = row | left | {"needs_review": True, "review_note": note}
+    row["description"] = open_again(row["description"])
     if "legs" in row:
-        row["legs"] = [leg | left for leg in row["legs"]]
+        row["legs"] = [leg | left | {"description": open_again(leg["description"])} for leg in row["legs"]]
+        row["parent"] = row["parent"] | {"description": open_again(row["parent"]["description"])}
+        row["memo"] = open_again(row["memo"])
     return row
+
+
+def open_again(text):
+    """Every reading under the floor leans to no taxable event."""
+    return re.sub(r"Not a taxable event( \([^)]*\))?\.", "A person decides the treatment; the leaning is to no taxable event.", text)
 
 
 async def summarise(agent, rows):

@@ -730,6 +730,39 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "chains": [
+                     *         {
+                     *           "chain_id": 31337,
+                     *           "explorer": null,
+                     *           "family": "evm",
+                     *           "name": "Demo (recorded)",
+                     *           "native_decimals": 18,
+                     *           "native_symbol": "ETH",
+                     *           "slug": "demo"
+                     *         },
+                     *         {
+                     *           "chain_id": null,
+                     *           "explorer": null,
+                     *           "family": "solana",
+                     *           "name": "Demo Solana (recorded)",
+                     *           "native_decimals": 9,
+                     *           "native_symbol": "SOL",
+                     *           "slug": "demo-solana"
+                     *         },
+                     *         {
+                     *           "chain_id": 1,
+                     *           "explorer": "https://etherscan.io",
+                     *           "family": "evm",
+                     *           "name": "Ethereum",
+                     *           "native_decimals": 18,
+                     *           "native_symbol": "ETH",
+                     *           "slug": "ethereum"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["ChainList"];
                 };
             };
@@ -775,6 +808,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "exceeded": false,
+                     *       "kind": "dev",
+                     *       "limit": 250,
+                     *       "remaining": 249,
+                     *       "repeat": false,
+                     *       "resets": "monthly",
+                     *       "used": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["QuotaStatus"];
                 };
             };
@@ -833,6 +877,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "chain": "demo",
+                 *       "explain": true,
+                 *       "hash": "0x4269acca4df0873843feda1b6ecc1aaececfe3e9b7284969c47bc3e73874a109"
+                 *     }
+                 */
                 "application/json": components["schemas"]["SingleRequest"];
             };
         };
@@ -844,6 +895,94 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "api_version": "v1",
+                     *       "assets": {
+                     *         "gas": {
+                     *           "action": "paid_gas",
+                     *           "amount": "0.000541584",
+                     *           "decimals": 18,
+                     *           "symbol": "ETH",
+                     *           "token_name": "Ether"
+                     *         },
+                     *         "received": [
+                     *           {
+                     *             "action": "received",
+                     *             "amount": "2386.455211",
+                     *             "decimals": 6,
+                     *             "from": "0x4d1c32e03be6cfef038d2e4ab2ae7ef74e509b64",
+                     *             "symbol": "dUSD",
+                     *             "token_address": "0x5fbdb2315678afecb367f032d93f642f64180aa3",
+                     *             "token_name": "Demo Dollar"
+                     *           }
+                     *         ],
+                     *         "sent": [
+                     *           {
+                     *             "action": "transferred",
+                     *             "amount": "0.8",
+                     *             "decimals": 18,
+                     *             "symbol": "ETH",
+                     *             "to": "0x7a250d5630b4cf539739df2c5dacb4c659f2488d",
+                     *             "token_name": "Ether"
+                     *           }
+                     *         ]
+                     *       },
+                     *       "block": {
+                     *         "finalized": true,
+                     *         "number": 81,
+                     *         "timestamp": "2026-01-01T00:16:12Z"
+                     *       },
+                     *       "category": "swap",
+                     *       "chain": "demo",
+                     *       "confidence": 99,
+                     *       "description": "Swapped 0.8 ETH for 2386.455211 dUSD on Uniswap v2. A taxable disposal (IRC 1001; Notice 2014-21; Reg. 1.1001-7).",
+                     *       "engine": "0.1.0+0000000000000000",
+                     *       "evidence": [
+                     *         {
+                     *           "agrees": true,
+                     *           "instruction_index": null,
+                     *           "log_index": 4,
+                     *           "rule": "named-swaps/Swap",
+                     *           "says": "swap",
+                     *           "source": "protocol"
+                     *         },
+                     *         {
+                     *           "agrees": true,
+                     *           "instruction_index": null,
+                     *           "log_index": 4,
+                     *           "rule": "uniswap-v2/Swap",
+                     *           "says": "swap",
+                     *           "source": "protocol"
+                     *         },
+                     *         {
+                     *           "agrees": true,
+                     *           "instruction_index": null,
+                     *           "log_index": null,
+                     *           "rule": "uniswap-v2/swapExactETHForTokens()",
+                     *           "says": "swap",
+                     *           "source": "call"
+                     *         },
+                     *         {
+                     *           "agrees": true,
+                     *           "instruction_index": null,
+                     *           "log_index": null,
+                     *           "rule": "shape/two-sided",
+                     *           "says": "swap",
+                     *           "source": "shape"
+                     *         }
+                     *       ],
+                     *       "grey_area": null,
+                     *       "hash": "0x4269acca4df0873843feda1b6ecc1aaececfe3e9b7284969c47bc3e73874a109",
+                     *       "ledger_action": "dispose_and_acquire",
+                     *       "needs_review": false,
+                     *       "perspective": "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
+                     *       "protocol": "Uniswap v2",
+                     *       "review_note": null,
+                     *       "taxable": true,
+                     *       "treatment": "disposal"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Classification"];
                 };
             };
@@ -865,6 +1004,21 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "hashes": [
+                 *         {
+                 *           "hash": "0xb9945f15a9ad04591ac0fc41c2cef241357be0d772709204a2eef8cf4b8381a0",
+                 *           "tx_id": "row-17"
+                 *         },
+                 *         {
+                 *           "chain": "demo",
+                 *           "hash": "0xabababababababababababababababababababababababababababababababab",
+                 *           "tx_id": "row-18"
+                 *         }
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["BatchRequest"];
             };
         };
@@ -876,6 +1030,106 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "api_version": "v1",
+                     *       "count": 2,
+                     *       "results": [
+                     *         {
+                     *           "api_version": "v1",
+                     *           "assets": {
+                     *             "gas": {
+                     *               "action": "paid_gas",
+                     *               "amount": "0.000608524",
+                     *               "decimals": 18,
+                     *               "symbol": "ETH",
+                     *               "token_name": "Ether"
+                     *             },
+                     *             "received": [
+                     *               {
+                     *                 "action": "minted",
+                     *                 "amount": "0.000054936237686077",
+                     *                 "decimals": 18,
+                     *                 "from": "0x0000000000000000000000000000000000000000",
+                     *                 "symbol": "UNI-V2",
+                     *                 "token_address": "0x4d1c32e03be6cfef038d2e4ab2ae7ef74e509b64",
+                     *                 "token_name": "Uniswap V2"
+                     *               }
+                     *             ],
+                     *             "sent": [
+                     *               {
+                     *                 "action": "transferred",
+                     *                 "amount": "1.006009816854571225",
+                     *                 "decimals": 18,
+                     *                 "symbol": "ETH",
+                     *                 "to": "0x7a250d5630b4cf539739df2c5dacb4c659f2488d",
+                     *                 "token_name": "Ether"
+                     *               },
+                     *               {
+                     *                 "action": "transferred",
+                     *                 "amount": "3000",
+                     *                 "decimals": 6,
+                     *                 "symbol": "dUSD",
+                     *                 "to": "0x4d1c32e03be6cfef038d2e4ab2ae7ef74e509b64",
+                     *                 "token_address": "0x5fbdb2315678afecb367f032d93f642f64180aa3",
+                     *                 "token_name": "Demo Dollar"
+                     *               }
+                     *             ]
+                     *           },
+                     *           "block": {
+                     *             "finalized": true,
+                     *             "number": 85,
+                     *             "timestamp": "2026-01-01T00:17:00Z"
+                     *           },
+                     *           "category": "liquidity_add",
+                     *           "chain": "demo",
+                     *           "confidence": 96,
+                     *           "description": "Assets put into a liquidity pool: 1.006009816854571225 ETH and 3000 dUSD out, 0.000054936237686077 UNI-V2 in on Uniswap v2. A taxable disposal (Cottage Savings; Reg. 1.1001-7; ATO and HMRC guidance).",
+                     *           "engine": "0.1.0+0000000000000000",
+                     *           "grey_area": {
+                     *             "alternate": {
+                     *               "label": "Basis carried into and out of the pool position",
+                     *               "taxable": false,
+                     *               "treatment": "non_taxable"
+                     *             },
+                     *             "note": "Pool shares differ materially from the assets put in (Cottage Savings; ATO and HMRC guidance). Notice 2024-57 takes no side; HMRC announced on 2025-11-26 that it intends no gain/no loss, which is not law yet."
+                     *           },
+                     *           "hash": "0xb9945f15a9ad04591ac0fc41c2cef241357be0d772709204a2eef8cf4b8381a0",
+                     *           "id": "row-17",
+                     *           "ledger_action": "dispose_and_acquire",
+                     *           "needs_review": false,
+                     *           "perspective": "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
+                     *           "protocol": "Uniswap v2",
+                     *           "review_note": null,
+                     *           "taxable": true,
+                     *           "treatment": "disposal"
+                     *         },
+                     *         {
+                     *           "api_version": "v1",
+                     *           "assets": {
+                     *             "gas": null,
+                     *             "received": [],
+                     *             "sent": []
+                     *           },
+                     *           "category": "unclassified",
+                     *           "chain": null,
+                     *           "confidence": 0,
+                     *           "description": null,
+                     *           "engine": "0.1.0+0000000000000000",
+                     *           "error": "tx_not_found",
+                     *           "grey_area": null,
+                     *           "hash": "0xabababababababababababababababababababababababababababababababab",
+                     *           "id": "row-18",
+                     *           "ledger_action": "review",
+                     *           "needs_review": true,
+                     *           "protocol": null,
+                     *           "review_note": "the transaction was not found on `demo`, nor on any other served chain",
+                     *           "taxable": null,
+                     *           "treatment": "needs_review"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["BatchResponse"];
                 };
             };

@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 
 use crate::asset::{Account, NftKind};
 use crate::category::{Category, LedgerAction, Treatment};
+use crate::describe;
 use crate::opinion::{Role, Source};
 
 pub const API_VERSION: &str = "v1";
@@ -95,9 +96,19 @@ impl Classification {
         self.taxable = None;
         self.ledger_action = Some(LedgerAction::Review);
         self.review_note = Some(note);
+        let parent = self.parent.as_mut().map(|parent| &mut parent.description);
+        let mut whole: Vec<&mut String> =
+            [self.description.as_mut(), parent, self.memo.as_mut()].into_iter().flatten().collect();
+        for text in &mut whole {
+            describe::leave_open(text, self.category, self.treatment);
+        }
         for step in self.legs.iter_mut().flatten() {
             step.taxable = None;
             step.ledger_action = LedgerAction::Review;
+            describe::leave_open(&mut step.description, step.category, step.treatment);
+            if let Some(memo) = &mut self.memo {
+                describe::leave_open(memo, step.category, step.treatment);
+            }
         }
     }
 }

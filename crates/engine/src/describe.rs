@@ -32,6 +32,11 @@ fn leaning(treatment: Treatment) -> String {
     format!("A person decides the treatment; the leaning is to {to}.")
 }
 
+/// Takes back what a text says of the treatment, where a person is to decide after all.
+pub fn leave_open(text: &mut String, category: Category, treatment: Treatment) {
+    *text = text.replace(&consequence(category, treatment), &leaning(treatment));
+}
+
 fn action(category: Category, assets: &Assets) -> String {
     let sent = list(&assets.sent);
     let received = list(&assets.received);

@@ -71,6 +71,10 @@ pub(crate) fn bundle<T: ToSchema>() -> Map<String, Value> {
         Value::Object(whole) => whole,
         other => Map::from_iter([("const".to_owned(), other)]),
     };
+    if whole.get("type").is_some_and(|kind| kind == "object") {
+        // Some hosts look for it even where nothing is asked.
+        whole.entry("properties").or_insert_with(|| Value::Object(Map::new()));
+    }
     if !defs.is_empty() {
         whole.insert("$defs".to_owned(), Value::Object(defs));
     }

@@ -56,6 +56,7 @@ pub(crate) struct BatchRequest {
 
 /// One transaction of a batch.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(expecting = "an object with `hash`")]
 struct BatchItem {
     #[schema(value_type = schema::HashText)]
     hash: String,

@@ -21,14 +21,38 @@ const ACCEPTED: &str = "application/json, text/event-stream";
 /// The transport's own words in a refusal.
 const WORDS_BYTES_MAX: usize = 4 * 1024;
 
-/// What HTTP should say of a call that was refused at the door.
+/// What HTTP should say of a call, beside its JSON.
 #[derive(Debug, Default)]
-pub(super) struct Refusal(OnceLock<ApiError>);
+pub(super) struct Refusal {
+    status: OnceLock<StatusCode>,
+    seconds: OnceLock<u64>,
+}
 
 impl Refusal {
-    pub(super) fn tell(&self, error: ApiError) {
+    /// At the door: the status says so too.
+    pub(super) fn refuse(&self, error: &ApiError) {
         // Only the first counts, and there is one call per request.
-        let _ = self.0.set(error);
+        let _ = self.status.set(error.status());
+        self.delay(error);
+    }
+
+    /// Too often: when to come back.
+    pub(super) fn delay(&self, error: &ApiError) {
+        if let ApiError::RateLimited { seconds } = error {
+            let _ = self.seconds.set(*seconds);
+        }
+    }
+
+    fn mark(&self, response: &mut Response) {
+        if let Some(status) = self.status.get() {
+            *response.status_mut() = *status;
+        }
+        if self.status.get() == Some(&StatusCode::UNAUTHORIZED) {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if let Some(seconds) = self.seconds.get() {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(*seconds));
+        }
     }
 }
 
@@ -47,22 +71,20 @@ pub(super) async fn carry(request: Request, next: Next) -> Response {
     };
     let refusal = Arc::new(Refusal::default());
     parts.headers.insert(header::ACCEPT, HeaderValue::from_static(ACCEPTED));
+    // However its letters were written.
+    parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     parts.extensions.insert(Arc::clone(&refusal));
     let mut response = next.run(Request::from_parts(parts, Body::from(bytes.clone()))).await;
-    match refusal.0.get() {
-        Some(ApiError::Unauthorized) => {
-            *response.status_mut() = StatusCode::UNAUTHORIZED;
-            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    refusal.mark(&mut response);
+    match (response.status(), fault(&response, &bytes)) {
+        (_, Some((code, message, id))) => error(StatusCode::BAD_REQUEST, code, &message, id),
+        // A message by its frame, whose inside is not what the method takes.
+        (StatusCode::UNSUPPORTED_MEDIA_TYPE, None) => {
+            let id = serde_json::from_slice::<Value>(&bytes).ok().and_then(|message| message.get("id").cloned());
+            let message = "the params are not what this method takes";
+            error(StatusCode::BAD_REQUEST, INVALID_PARAMS, message, id.unwrap_or_default())
         }
-        Some(ApiError::RateLimited { seconds }) => {
-            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(*seconds));
-        }
-        _ => {}
-    }
-    match response.status() {
-        // Not read as a message, or read as one that wants no answer.
-        StatusCode::UNSUPPORTED_MEDIA_TYPE | StatusCode::ACCEPTED => fault(&bytes).unwrap_or(response),
-        _ => in_words(response).await,
+        (_, None) => in_words(response).await,
     }
 }
 
@@ -71,33 +93,35 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.split(';').next().is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"))
 }
 
-/// What is wrong with a message, if anything is.
-fn fault(bytes: &Bytes) -> Option<Response> {
-    let refuse = |code, message: &str, id| Some(error(StatusCode::BAD_REQUEST, code, message, id));
+/// What is wrong with the frame of a message that was not read, or was read as one that wants no answer.
+fn fault(response: &Response, bytes: &Bytes) -> Option<(i64, String, Value)> {
+    let looked_at = [StatusCode::UNSUPPORTED_MEDIA_TYPE, StatusCode::ACCEPTED, StatusCode::BAD_REQUEST];
+    if !looked_at.contains(&response.status()) {
+        return None;
+    }
+    let invalid = |message: &str, id| Some((INVALID_REQUEST, message.to_owned(), id));
     let message: Value = match serde_json::from_slice(bytes) {
         Ok(message) => message,
-        Err(why) => return refuse(PARSE_ERROR, &format!("not JSON: {why}"), Value::Null),
+        Err(why) => return Some((PARSE_ERROR, format!("not JSON: {why}"), Value::Null)),
     };
     let Value::Object(fields) = message else {
-        return refuse(INVALID_REQUEST, "a message is one JSON object; batches are not taken", Value::Null);
+        return invalid("a message is one JSON object; batches are not taken", Value::Null);
     };
     let id = match fields.get("id") {
-        None => None,
-        Some(id @ Value::String(_)) => Some(id.clone()),
-        Some(id @ Value::Number(number)) if number.is_i64() => Some(id.clone()),
-        Some(_) => return refuse(INVALID_REQUEST, "`id` is a string or an integer", Value::Null),
+        None => Value::Null,
+        Some(id @ Value::String(_)) => id.clone(),
+        Some(id @ Value::Number(number)) if number.is_i64() => id.clone(),
+        Some(_) => return invalid("`id` is a string or an integer", Value::Null),
     };
-    let echoed = id.clone().unwrap_or_default();
     if fields.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-        return refuse(INVALID_REQUEST, "`jsonrpc` must be \"2.0\"", echoed);
+        return invalid("`jsonrpc` must be \"2.0\"", id);
     }
     if !fields.get("method").is_some_and(Value::is_string) {
-        return refuse(INVALID_REQUEST, "`method` must be a string", echoed);
+        return invalid("`method` must be a string", id);
     }
-    match (id, fields.get("params")) {
-        (_, Some(params)) if !params.is_object() => refuse(INVALID_PARAMS, "`params` must be an object", echoed),
-        (Some(id), _) => refuse(INVALID_PARAMS, "the params are not what this method takes", id),
-        (None, _) => None,
+    match fields.get("params") {
+        Some(params) if !params.is_object() => Some((INVALID_PARAMS, "`params` must be an object".to_owned(), id)),
+        _ => None,
     }
 }
 

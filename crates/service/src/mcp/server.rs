@@ -18,11 +18,12 @@ use super::frame::Refusal;
 use super::tools::{self, Name};
 use crate::app::{Call, DISCLAIMER};
 use crate::error::ApiError;
+use crate::limits::Counted;
 use crate::openapi::guide;
 use crate::web::{RequestId, Web};
 
 /// JSON-RPC leaves these to the server.
-const UNAUTHORIZED: ErrorCode = ErrorCode(-32_001);
+const UNAUTHORIZED: ErrorCode = ErrorCode(-32_011);
 const RATE_LIMITED: ErrorCode = ErrorCode(-32_029);
 const TAXONOMY: &str = "taxon://taxonomy";
 const GUIDE: &str = "taxon://guide";
@@ -65,6 +66,11 @@ impl Server {
         let request_id = parts.extensions.get::<RequestId>().map(|id| id.0.clone()).unwrap_or_default();
         Ok(Call { caller, request_id })
     }
+
+    /// A call that comes to no tool is a request all the same.
+    async fn count(&self, call: &Call) -> Result<(), ApiError> {
+        self.web.count(Counted::Classify { key_id: &call.caller.key_id }).await
+    }
 }
 
 /// What went in front of a call, from the transport.
@@ -105,6 +111,7 @@ impl ServerHandler for Server {
         let parts = parts(&context)?;
         let call = self.call(parts).await.map_err(|error| refused(parts, &error))?;
         let Some(name) = Name::parse(&request.name) else {
+            self.count(&call).await.map_err(|error| limited(parts, &error))?;
             let known: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_ref()).collect();
             let message = format!("no such tool; there are: {}", known.join(", "));
             return Err(ErrorData::invalid_params(message, None));
@@ -153,7 +160,8 @@ impl ServerHandler for Server {
     ) -> Result<CustomResult, ErrorData> {
         if request.method == "tools/call" {
             let parts = parts(&context)?;
-            self.call(parts).await.map_err(|error| refused(parts, &error))?;
+            let call = self.call(parts).await.map_err(|error| refused(parts, &error))?;
+            self.count(&call).await.map_err(|error| limited(parts, &error))?;
         }
         if METHODS.contains(&request.method.as_str()) {
             return Err(ErrorData::invalid_params("the params are not what this method takes", None));
@@ -164,15 +172,37 @@ impl ServerHandler for Server {
 
 /// Whoever has no key is refused at the level of HTTP too.
 fn refused(parts: &Parts, error: &ApiError) -> ErrorData {
+    tell(parts, Refusal::refuse, error);
+    in_json_rpc(error)
+}
+
+/// Whoever has one and calls too often is told when to come back.
+fn limited(parts: &Parts, error: &ApiError) -> ErrorData {
+    tell(parts, Refusal::delay, error);
+    in_json_rpc(error)
+}
+
+fn tell(parts: &Parts, how: fn(&Refusal, &ApiError), error: &ApiError) {
     if let Some(refusal) = parts.extensions.get::<Arc<Refusal>>() {
-        refusal.tell(error.clone());
+        how(refusal, error);
     }
-    let (code, retry_after) = match error {
-        ApiError::Unauthorized => (UNAUTHORIZED, None),
-        ApiError::RateLimited { seconds } => (RATE_LIMITED, Some(*seconds)),
-        _ => (ErrorCode::INTERNAL_ERROR, None),
+}
+
+fn in_json_rpc(error: &ApiError) -> ErrorData {
+    let code = match error {
+        ApiError::Unauthorized => UNAUTHORIZED,
+        ApiError::RateLimited { .. } => RATE_LIMITED,
+        _ => ErrorCode::INTERNAL_ERROR,
     };
-    ErrorData::new(code, error.to_string(), Some(json!({ "code": error.code(), "retry_after_seconds": retry_after })))
+    let data = json!({ "code": error.code(), "retry_after_seconds": retry_after(error) });
+    ErrorData::new(code, error.to_string(), Some(data))
+}
+
+fn retry_after(error: &ApiError) -> Option<u64> {
+    match error {
+        ApiError::RateLimited { seconds } => Some(*seconds),
+        _ => None,
+    }
 }
 
 fn bad_arguments(error: &ApiError) -> ErrorData {
@@ -181,28 +211,20 @@ fn bad_arguments(error: &ApiError) -> ErrorData {
     ErrorData::invalid_params(message, Some(json!({ "code": error.code(), "index": index })))
 }
 
-/// The item that a message names, as in `hashes[7]`.
+/// The item that a message is about, as in `hashes[7]`; what the caller wrote stands further back.
 fn index_of(message: &str) -> Option<usize> {
-    let (_, rest) = message.split_once("hashes[")?;
-    rest.split_once(']')?.0.parse().ok()
+    let place = message.strip_prefix(tools::NOT_AS_EXPECTED).unwrap_or(message).trim_start_matches('`');
+    place.strip_prefix("hashes[")?.split_once(']')?.0.parse().ok()
 }
 
 /// A tool that failed tells the agent so, in words that it can act on.
 fn failed(parts: &Parts, error: &ApiError) -> CallToolResult {
-    let retry_after = match error {
-        ApiError::RateLimited { seconds } => {
-            if let Some(refusal) = parts.extensions.get::<Arc<Refusal>>() {
-                refusal.tell(error.clone());
-            }
-            Some(*seconds)
-        }
-        _ => None,
-    };
+    tell(parts, Refusal::delay, error);
     let told = json!({ "error": {
         "code": error.code(),
         "message": error.to_string(),
         "action": error.action(),
-        "retry_after_seconds": retry_after,
+        "retry_after_seconds": retry_after(error),
     } });
     CallToolResult::error(vec![ContentBlock::text(told.to_string())])
 }

@@ -26,6 +26,9 @@ pub(super) enum Name {
     LookupContract,
 }
 
+/// How a message about arguments of the wrong type begins; the place in them follows.
+pub(super) const NOT_AS_EXPECTED: &str = "the arguments are not as expected: ";
+
 const ALL: [Name; 5] =
     [Name::ClassifyBatch, Name::QuotaStatus, Name::ListChains, Name::ExplainCategory, Name::LookupContract];
 
@@ -220,7 +223,7 @@ fn answer<T: ToSchema>() -> Map<String, Value> {
 
 fn read<T: DeserializeOwned>(arguments: &Value) -> Result<T, ApiError> {
     serde_path_to_error::deserialize(arguments)
-        .map_err(|error| ApiError::InvalidRequest(format!("the arguments are not as expected: {error}")))
+        .map_err(|error| ApiError::InvalidRequest(format!("{NOT_AS_EXPECTED}{error}")))
 }
 
 fn told(answer: &impl Serialize) -> Result<Told, ApiError> {

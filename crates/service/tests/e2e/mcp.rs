@@ -25,7 +25,7 @@ const PARSE_ERROR: i64 = -32_700;
 const INVALID_REQUEST: i64 = -32_600;
 const METHOD_NOT_FOUND: i64 = -32_601;
 const INVALID_PARAMS: i64 = -32_602;
-const UNAUTHORIZED: i64 = -32_001;
+const UNAUTHORIZED: i64 = -32_011;
 const HEADER_MISMATCH: i64 = -32_020;
 const UNSUPPORTED_VERSION: i64 = -32_022;
 
@@ -229,7 +229,7 @@ async fn what_is_no_message_gets_the_code_that_says_why() {
     let list = r#""method":"tools/list""#;
     let deep =
         format!(r#"{{"jsonrpc":"2.0","id":1,{list},"params":{{"a":{}{}}}}}"#, "[".repeat(5_000), "]".repeat(5_000));
-    let cases: [(&str, u16, i64, Value); 30] = [
+    let cases: [(&str, u16, i64, Value); 32] = [
         ("", 400, PARSE_ERROR, Value::Null),
         ("{", 400, PARSE_ERROR, Value::Null),
         ("tools/list", 400, PARSE_ERROR, Value::Null),
@@ -265,6 +265,13 @@ async fn what_is_no_message_gets_the_code_that_says_why() {
         (r#"{"jsonrpc":"2.0","id":1,"method":"resources/read"}"#, 200, INVALID_PARAMS, json!(1)),
         (r#"{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":7}}"#, 200, INVALID_PARAMS, json!(1)),
         (r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#, 200, INVALID_PARAMS, json!(1)),
+        (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, 400, INVALID_REQUEST, json!(1)),
+        (
+            r#"{"jsonrpc":"2.0","method":"resources/read","params":{"uri":"taxon://guide","_meta":[]}}"#,
+            400,
+            INVALID_PARAMS,
+            Value::Null,
+        ),
     ];
     for (body, status, code, id) in cases {
         let answer = read(agent.request().body(body.to_owned()).send().await.unwrap()).await;
@@ -339,11 +346,12 @@ async fn wrong_arguments_are_named_with_their_index() {
     let good = item("v2_swap_eth_in");
     let hash = &good["hash"];
     let wallets = vec!["0x00000000000000000000000000000000000000aa"; 1_001];
-    let batch: [(Value, &str, Value); 19] = [
+    let batch: [(Value, &str, Value); 20] = [
         (json!({}), "invalid_request", Value::Null),
         (json!({ "hashes": null }), "invalid_request", Value::Null),
         (json!({ "hashes": {} }), "invalid_request", Value::Null),
         (json!({ "hashes": hash }), "invalid_request", Value::Null),
+        (json!({ "hashes": "hashes[7]" }), "invalid_request", Value::Null),
         (json!({ "hashes": [] }), "invalid_request", Value::Null),
         (json!({ "hashes": vec![&good; 101] }), "invalid_request", Value::Null),
         (json!({ "hashes": [hash] }), "invalid_request", json!(0)),
@@ -407,8 +415,9 @@ async fn only_json_is_taken_and_only_by_post() {
         let answer = read(post(kind).send().await.unwrap()).await;
         assert_eq!(refusal(&answer), (415, INVALID_REQUEST, Value::Null), "{kind:?}");
     }
-    let charset = read(post(Some("application/json; charset=utf-8")).send().await.unwrap()).await;
-    assert_eq!(charset.status, 200);
+    for kind in ["application/json; charset=utf-8", "APPLICATION/JSON"] {
+        assert_eq!(read(post(Some(kind)).send().await.unwrap()).await.status, 200, "{kind}");
+    }
     let padded = |bytes: usize| {
         let bare = message(&json!(1), "ping", json!({ "pad": "" })).to_string().len();
         message(&json!(1), "ping", json!({ "pad": "x".repeat(bytes - bare) })).to_string()
@@ -536,10 +545,24 @@ async fn the_rate_limit_is_shared_with_rest() {
 #[tokio::test]
 async fn a_call_that_is_refused_for_its_arguments_has_counted() {
     let taxon = Setup::demo().with("TAXON_RATE_PER_MINUTE", "1").start().await;
-    let agent = Agent::of(&taxon);
-    assert_eq!(refusal(&agent.call("classify_batch", json!({})).await).1, INVALID_PARAMS);
-    let limited = agent.post("/v1/classify-batch", &items(&["v2_swap_eth_in"])).await;
-    assert_eq!((limited.status, limited.code()), (429, "rate_limited"));
+    for (tool, arguments) in [("classify_batch", json!({})), ("classify_batch", json!([])), ("burn", json!({}))] {
+        let agent = Agent::new(&taxon.url, &taxon.setup.key("test@example.com", "dev", &[]));
+        assert_eq!(refusal(&agent.call(tool, arguments.clone()).await).1, INVALID_PARAMS, "{tool} {arguments}");
+        let limited = agent.post("/v1/classify-batch", &items(&["v2_swap_eth_in"])).await;
+        assert_eq!((limited.status, limited.code()), (429, "rate_limited"), "{tool} {arguments}");
+    }
+}
+
+#[tokio::test]
+async fn guessing_keys_is_limited() {
+    let taxon = Setup::demo().with("TAXON_RATE_PER_MINUTE", "2").start().await;
+    let guesser = Agent::new(&taxon.url, NOBODYS_KEY);
+    for _ in 0..2 {
+        assert_eq!(guesser.call("list_chains", json!({})).await.status, 401);
+    }
+    let limited = guesser.call("list_chains", json!({})).await;
+    assert_eq!((limited.status, limited.headers.contains_key("retry-after")), (429, true));
+    assert_eq!(limited.body["error"]["data"]["code"], "rate_limited");
 }
 
 #[tokio::test]
