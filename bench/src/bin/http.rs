@@ -1,6 +1,8 @@
-//! What a call costs over HTTP: the agent interface beside REST, on the same batch of one transaction that is in memory already.
+//! What a call costs over HTTP: the agent interface beside REST, on the same batch of one transaction that is in memory already; and what a
+//! page costs a person who waits for it.
 //!
-//! `cargo build --release -p taxon && cargo run --release -p taxon-bench --bin http [SECONDS]`. It needs `wrk` (Debian's package).
+//! `cargo build --release -p taxon && cargo run --release -p taxon-bench --bin http [SECONDS]`. It needs `wrk` and `curl` (Debian's
+//! packages).
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
@@ -17,6 +19,9 @@ const ROUNDS: usize = 3;
 /// The agent interface costs at most so many times what REST costs.
 const RATIO_MAX: f64 = 3.0;
 const START_SECONDS_MAX: u64 = 10;
+const PAGE_MILLIS_MAX: f64 = 5.0;
+const PAGE_BYTES_MAX: usize = 60_000;
+const PASSWORD: &str = "correct horse battery";
 
 fn main() -> anyhow::Result<()> {
     let seconds = std::env::args().nth(1).map_or(Ok(SECONDS), |text| text.parse()).context("SECONDS is a number")?;
@@ -43,6 +48,23 @@ fn main() -> anyhow::Result<()> {
         "  MCP   tools/call classify_batch    {mcp:>8.0} requests/s   {ratio:.2} times the cost (goal: at most {RATIO_MAX})"
     );
     ensure!(ratio <= RATIO_MAX, "over {RATIO_MAX}");
+    println!("\npages, one reader at a time: median until the answer is there, and what is transferred compressed");
+    let person = Person::sign_up(&taxon)?;
+    let hash = demo_hash()?;
+    person.post("/", "/try", &[("hash", &hash), ("chain", "demo")])?;
+    let reading = format!("/reading/{hash}?chain=demo");
+    let assets: usize =
+        ["/assets/taxon.css", "/assets/copy.js"].iter().map(|path| person.size(path)).sum::<anyhow::Result<_>>()?;
+    for path in
+        ["/", "/sign-in", "/account", "/usage", "/review", &reading, "/docs", "/docs/categories", "/docs/protocols"]
+    {
+        let millis = taxon.median_millis(path, &person.cookie()?, seconds)?;
+        let bytes = person.size(path)? + assets;
+        println!("  {path:<24.24} {millis:>7.2} ms   {:>6.1} kB", f64::from(u32::try_from(bytes)?) / 1_000.0);
+        ensure!(millis <= PAGE_MILLIS_MAX, "{path} takes over {PAGE_MILLIS_MAX} ms");
+        ensure!(bytes <= PAGE_BYTES_MAX, "{path} is over {PAGE_BYTES_MAX} bytes");
+    }
+    println!("  goals: {PAGE_MILLIS_MAX} ms and {PAGE_BYTES_MAX} bytes with style and script: met");
     Ok(())
 }
 
@@ -56,6 +78,64 @@ fn demo_hash() -> anyhow::Result<String> {
     let rows = scenario.get("transactions").and_then(Value::as_array).context("transactions")?;
     let row = rows.iter().find(|row| row.get("name").is_some_and(|name| name == "v2_swap_eth_in")).context("a swap")?;
     Ok(row.get("hash").and_then(Value::as_str).context("its hash")?.to_owned())
+}
+
+fn told(command: &mut Command) -> anyhow::Result<String> {
+    let output = command.output().context("wrk and curl are needed: apt-get install wrk curl")?;
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// Somebody who is signed in.
+struct Person {
+    url: String,
+    jar: PathBuf,
+}
+
+impl Person {
+    fn sign_up(taxon: &Taxon) -> anyhow::Result<Self> {
+        let person = Self { url: taxon.url.clone(), jar: taxon.folder.join("cookies") };
+        let credentials = [("email", "bench@example.org"), ("password", PASSWORD)];
+        person.post("/sign-up", "/sign-up", &credentials)?;
+        person.post("/sign-in", "/sign-in", &credentials)?;
+        ensure!(person.get("/account")?.contains("bench@example.org"), "signing in failed");
+        Ok(person)
+    }
+
+    fn curl(&self, path: &str) -> Command {
+        let mut curl = Command::new("curl");
+        curl.args(["-s", "-b"]).arg(&self.jar).arg("-c").arg(&self.jar).arg(format!("{}{path}", self.url));
+        curl
+    }
+
+    fn get(&self, path: &str) -> anyhow::Result<String> {
+        told(&mut self.curl(path))
+    }
+
+    /// Fills in a form as it stands on a page.
+    fn post(&self, page: &str, path: &str, fields: &[(&str, &str)]) -> anyhow::Result<()> {
+        let form = self.get(page)?;
+        let proof = form.split("name=\"csrf\" value=\"").nth(1).and_then(|rest| rest.split('"').next());
+        let mut curl = self.curl(path);
+        curl.args(["--data-urlencode", &format!("csrf={}", proof.context("no form")?)]);
+        for (name, value) in fields {
+            curl.args(["--data-urlencode", &format!("{name}={value}")]);
+        }
+        told(&mut curl).map(drop)
+    }
+
+    /// As it is transferred.
+    fn size(&self, path: &str) -> anyhow::Result<usize> {
+        let mut curl = self.curl(path);
+        curl.args(["-H", "accept-encoding: gzip", "-o", "/dev/null", "-w", "%{size_download}"]);
+        Ok(told(&mut curl)?.trim().parse()?)
+    }
+
+    fn cookie(&self) -> anyhow::Result<String> {
+        let jar = std::fs::read_to_string(&self.jar)?;
+        let rows = jar.lines().map(|line| line.split('\t').collect::<Vec<_>>());
+        let pairs = rows.filter_map(|row| Some(format!("{}={}", row.get(5)?, row.get(6)?)));
+        Ok(pairs.collect::<Vec<_>>().join("; "))
+    }
 }
 
 /// The release binary on the demo chains, without limits.
@@ -93,6 +173,21 @@ impl Taxon {
         bail!("taxon did not start");
     }
 
+    /// One connection, so that nobody waits for another.
+    fn median_millis(&self, path: &str, cookie: &str, seconds: u64) -> anyhow::Result<f64> {
+        let mut wrk = Command::new("wrk");
+        wrk.args(["-t1", "-c1", "--latency", "-H", &format!("cookie: {cookie}"), "-d", &seconds.to_string()]);
+        let said = told(wrk.arg(format!("{}{path}", self.url)))?;
+        ensure!(!said.contains("Non-2xx"), "{path} was refused:\n{said}");
+        let text = said.lines().find_map(|line| line.trim().strip_prefix("50%")).context("no figure")?.trim();
+        let (number, scale) = match (text.strip_suffix("us"), text.strip_suffix("ms")) {
+            (Some(micros), _) => (micros, 0.001),
+            (None, Some(millis)) => (millis, 1.0),
+            (None, None) => (text.trim_end_matches('s'), 1_000.0),
+        };
+        Ok(number.parse::<f64>()? * scale)
+    }
+
     fn requests_per_second(&self, path: &str, body: &Value, seconds: u64) -> anyhow::Result<f64> {
         let script = self.folder.join("post.lua");
         // Lua's long brackets take JSON as it is.
@@ -104,8 +199,7 @@ impl Taxon {
         std::fs::write(&script, text)?;
         let mut wrk = Command::new("wrk");
         wrk.args(["-t1", "-c64", "-d", &seconds.to_string(), "-s"]).arg(&script).arg(format!("{}{path}", self.url));
-        let output = wrk.output().context("wrk is needed: apt-get install wrk")?;
-        let said = String::from_utf8(output.stdout)?;
+        let said = told(&mut wrk)?;
         ensure!(!said.contains("Non-2xx"), "{path} was refused:\n{said}");
         let line = said.lines().find_map(|line| line.trim().strip_prefix("Requests/sec:")).context("no figure")?;
         Ok(line.trim().parse()?)

@@ -11,10 +11,12 @@ use std::sync::Arc;
 
 use engine::{Classification, TxHash};
 
+use crate::accounts::{Accounts, Person};
 use crate::auth::{Auth, Caller};
 use crate::error::ApiError;
+use crate::history::History;
 use crate::limits::Limits;
-use crate::store::{Payer, Resets, Store};
+use crate::store::{Payer, Store};
 pub(crate) use counted::Call;
 pub(crate) use quota::{Asker, QuotaStatus};
 pub(crate) use reader::Reader;
@@ -27,7 +29,9 @@ pub(crate) struct App {
     pub(crate) reader: Arc<Reader>,
     pub(crate) store: Store,
     pub(crate) auth: Auth,
-    pub(crate) limits: Limits,
+    pub(crate) limits: Arc<Limits>,
+    pub(crate) accounts: Accounts,
+    pub(crate) history: History,
     pub(crate) pool_anon: i64,
     /// Whether metered classifications become events.
     pub(crate) has_sink: bool,
@@ -39,20 +43,50 @@ impl App {
         if let Some(name) = &item.chain {
             self.reader.served(name)?;
         }
-        let mut results = counted::read(self, call, vec![item]).await?;
+        let mut results = self.read(call, vec![item]).await?;
         results.pop().unwrap_or(Err(ApiError::Internal))
+    }
+
+    /// A transaction that the caller classified before in this period, free; `None` for any other.
+    pub(crate) async fn classify_again(&self, call: &Call, item: Item) -> Result<Option<Classification>, ApiError> {
+        if let Some(name) = &item.chain {
+            self.reader.served(name)?;
+        }
+        counted::again(self, call, item).await
     }
 
     /// One row per item, in input order; what failed stays in its place with its error.
     pub(crate) async fn classify_batch(&self, call: &Call, items: Vec<Item>) -> Result<Vec<Classification>, ApiError> {
         let named: Vec<(TxHash, Option<String>)> = items.iter().map(|item| (item.hash, item.tx_id.clone())).collect();
-        let results = counted::read(self, call, items).await?;
+        let results = self.read(call, items).await?;
         Ok(named.into_iter().zip(results).map(|((hash, id), result)| self.reader.row(hash, id, result)).collect())
+    }
+
+    /// Whoever is signed in pays from the same pool as its keys.
+    pub(crate) async fn caller(&self, person: &Person) -> Result<Caller, ApiError> {
+        let owner = self.accounts.owner(person).await?.ok_or(ApiError::Unauthorized)?;
+        Ok(self.auth.owner_caller(&owner))
+    }
+
+    /// What was read, and what was refused for want of places, is remembered for its owner.
+    async fn read(&self, call: &Call, items: Vec<Item>) -> Result<Vec<Result<Classification, ApiError>>, ApiError> {
+        let count = items.len();
+        let results = counted::read(self, call, items).await;
+        let payer = &call.caller.payer;
+        let refused = match &results {
+            Ok(results) => {
+                self.history.note(payer, results.iter().filter_map(|result| result.as_ref().ok()));
+                results.iter().filter(|result| matches!(result, Err(ApiError::QuotaExceeded))).count()
+            }
+            Err(ApiError::QuotaExceeded) => count,
+            Err(_) => 0,
+        };
+        self.history.refused(payer, ApiError::QuotaExceeded.code(), refused);
+        results
     }
 
     /// Whoever calls without a key pays from a small daily pool of its address.
     pub(crate) fn anonymous(&self, address: &str) -> Caller {
-        let payer = Payer { id: format!("anon:{address}"), resets: Resets::Daily, limit: Some(self.pool_anon) };
-        Caller { key_id: String::new(), payer }
+        Caller { key_id: String::new(), payer: Payer::anonymous(address, self.pool_anon) }
     }
 }

@@ -10,7 +10,7 @@ use rand::distr::{Alphanumeric, SampleString};
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
-use crate::store::{Billing, Key, NewKey, Payer, Resets, Store, StoreError};
+use crate::store::{Billing, Key, NewKey, OwnerRow, Payer, Resets, Store, StoreError};
 
 const ID_CHARS: usize = 8;
 const SECRET_CHARS: usize = 32;
@@ -33,7 +33,7 @@ pub(crate) enum Tier {
 }
 
 impl Tier {
-    fn parse(name: &str) -> Option<Self> {
+    pub(crate) fn parse(name: &str) -> Option<Self> {
         Self::value_variants().iter().copied().find(|tier| tier.name() == name)
     }
 
@@ -75,6 +75,8 @@ pub(crate) enum KeyError {
     Name,
     #[error("no key is called `{0}`")]
     Unknown(String),
+    #[error("as many keys stand as one owner may have: revoke one first")]
+    TooMany,
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -128,13 +130,22 @@ impl Auth {
     fn caller_of(&self, key: Key) -> Caller {
         let limit = match &key.billing {
             Billing::Metered => None,
-            Billing::Pool { tier, contracted } => {
-                // A tier that only a newer taxon knows is served as the smallest.
-                let tier = Tier::parse(tier).unwrap_or(Tier::Dev);
-                Some(contracted.unwrap_or_else(|| tier.pool(self.pool_dev)))
-            }
+            Billing::Pool { tier, contracted } => Some(self.pool(tier, *contracted)),
         };
         Caller { key_id: key.id, payer: Payer { id: key.owner_id, resets: Resets::Monthly, limit } }
+    }
+
+    /// Billable classifications a month of an owner on this tier.
+    pub(crate) fn pool(&self, tier: &str, contracted: Option<i64>) -> i64 {
+        // A tier that only a newer taxon knows is served as the smallest.
+        let tier = Tier::parse(tier).unwrap_or(Tier::Dev);
+        contracted.unwrap_or_else(|| tier.pool(self.pool_dev))
+    }
+
+    /// An owner who calls without a key, as whoever is signed in does: the same pool pays.
+    pub(crate) fn owner_caller(&self, owner: &OwnerRow) -> Caller {
+        let limit = Some(self.pool(&owner.tier, owner.pool));
+        Caller { key_id: String::new(), payer: Payer { id: owner.id.clone(), resets: Resets::Monthly, limit } }
     }
 
     fn note_use(&self, key_id: &str) {
@@ -177,22 +188,38 @@ pub(crate) async fn create(
         return Err(KeyError::Email(email.chars().filter(|c| !c.is_control()).take(80).collect()));
     }
     let name = checked_name(name)?;
-    let id = Alphanumeric.sample_string(&mut rand::rng(), ID_CHARS);
-    let key = format!("{PREFIX}{id}_{}", Alphanumeric.sample_string(&mut rand::rng(), SECRET_CHARS));
+    let (id, key) = new_key();
     let billing = match tier {
         Tier::Partner => Billing::Metered,
         pooled => Billing::Pool { tier: pooled.name().to_owned(), contracted },
     };
     let new = NewKey {
         id,
-        hash: Sha256::digest(key.as_bytes()).to_vec(),
+        hash: hash(&key),
         email: email.to_lowercase(),
         name: name.to_owned(),
-        owner_id: format!("{:032x}", rand::rng().random::<u128>()),
+        owner_id: new_owner_id(),
         billing,
     };
     store.create_key(&new).await?;
     Ok(key)
+}
+
+/// The 8 characters that name it, and the key.
+pub(crate) fn new_key() -> (String, String) {
+    let id = Alphanumeric.sample_string(&mut rand::rng(), ID_CHARS);
+    let key = format!("{PREFIX}{id}_{}", Alphanumeric.sample_string(&mut rand::rng(), SECRET_CHARS));
+    (id, key)
+}
+
+/// As a key is stored.
+pub(crate) fn hash(key: &str) -> Vec<u8> {
+    Sha256::digest(key.as_bytes()).to_vec()
+}
+
+/// Random, so that it tells nothing of the person behind it.
+pub(crate) fn new_owner_id() -> String {
+    format!("{:032x}", rand::rng().random::<u128>())
 }
 
 /// By the 8 characters that name it, or by the key itself.
@@ -227,12 +254,12 @@ fn id_of(text: &str) -> Option<&str> {
     (id.len() == ID_CHARS && is_base62(id) && is_base62(secret)).then_some(id)
 }
 
-fn checked_name(name: &str) -> Result<&str, KeyError> {
+pub(crate) fn checked_name(name: &str) -> Result<&str, KeyError> {
     let fits = name.len() <= NAME_BYTES_MAX && !name.chars().any(char::is_control);
     fits.then_some(name).ok_or(KeyError::Name)
 }
 
-fn is_email(text: &str) -> bool {
+pub(crate) fn is_email(text: &str) -> bool {
     let parts = text.split_once('@');
     let is_plain = text.chars().all(|c| !c.is_control() && !c.is_whitespace());
     text.len() <= EMAIL_BYTES_MAX

@@ -1,5 +1,6 @@
 //! The command line: one file per command. Exit status 0, 1 when it failed, 2 when it was called wrongly.
 
+mod accounts;
 mod chains;
 mod classify;
 mod eval;
@@ -39,13 +40,16 @@ enum Command {
     /// Make, list, rename and revoke API keys
     #[command(subcommand)]
     Keys(keys::Command),
+    /// List accounts, let their owners set a password, and name operators
+    #[command(subcommand)]
+    Accounts(accounts::Command),
     /// Read back what was counted
     #[command(subcommand)]
     Ledger(ledger::Command),
     /// Look after the events for the billing rail
     #[command(subcommand)]
     Meter(ledger::MeterCommand),
-    /// Delete old ledger rows
+    /// Delete old ledger rows and readings
     Purge(ledger::PurgeArgs),
     /// List the chains that this configuration serves
     Chains(chains::Args),
@@ -67,6 +71,7 @@ pub(crate) async fn run() -> anyhow::Result<ExitCode> {
         Command::Classify(args) => classify::run(&config, &args).await,
         Command::Eval(args) => eval::run(&config, &args).await,
         Command::Keys(command) => keys::run(&config, &command).await,
+        Command::Accounts(command) => accounts::run(&config, &command).await,
         Command::Ledger(command) => ledger::run(&config, &command).await,
         Command::Meter(command) => ledger::meter(&config, &command).await,
         Command::Purge(args) => ledger::purge(&config, &args).await,

@@ -1,15 +1,18 @@
 //! taxon: the service and its command line. `main` is the program; `store` is open to benchmarks and to the contract tests.
 
+mod accounts;
 mod app;
 mod auth;
 mod cli;
 mod config;
 mod docs;
 mod error;
+mod history;
 mod limits;
 mod mcp;
 mod meter;
 mod openapi;
+mod pages;
 mod rest;
 mod schema;
 pub mod store;

@@ -11,10 +11,13 @@ use tokio::time::Instant;
 use crate::store::{Store, StoreError};
 
 const SPAN: Duration = Duration::from_secs(60);
-/// Addresses that are remembered at once. Past it, new ones are refused until a window has run out: keys are not affected.
-const ADDRESSES_MAX: usize = 200_000;
+/// Addresses and accounts that are remembered at once. Past it, new ones are refused until a window has run out: keys are not affected.
+const STRANGERS_MAX: usize = 200_000;
 /// Callers known to be over their limit, who are refused without asking the database again.
 const REFUSED_MAX: usize = 50_000;
+const PASSWORDS_BY_ADDRESS_MAX: u32 = 10;
+const PASSWORDS_BY_ACCOUNT_MAX: u32 = 5;
+const SIGN_UPS_MAX: u32 = 5;
 
 /// Who is counted, and for what.
 #[derive(Debug, Clone, Copy)]
@@ -22,28 +25,59 @@ pub(crate) enum Counted<'a> {
     Classify {
         key_id: &'a str,
     },
+    /// Whoever pays without a key: an owner who is signed in, or an address.
+    ClassifyByPayer(&'a str),
     StatusByKey {
         key_id: &'a str,
     },
     StatusByAddress(&'a str),
     /// Requests without a valid key.
     Unauthorized(&'a str),
+    /// Tries at a password, from one address.
+    PasswordByAddress(&'a str),
+    /// Tries at the password of one account, from anywhere. The name is a hash: an e-mail address is kept nowhere but in its row.
+    PasswordByAccount(&'a str),
+    SignUp(&'a str),
 }
 
 impl Counted<'_> {
     fn name(self) -> String {
         match self {
             Self::Classify { key_id } => format!("key:{key_id}"),
+            Self::ClassifyByPayer(payer) => format!("payer:{payer}"),
             Self::StatusByKey { key_id } => format!("status:key:{key_id}"),
             Self::StatusByAddress(address) => format!("status:{address}"),
             Self::Unauthorized(address) => format!("401:{address}"),
+            Self::PasswordByAddress(address) => format!("password:{address}"),
+            Self::PasswordByAccount(account) => format!("password:account:{account}"),
+            Self::SignUp(address) => format!("sign-up:{address}"),
         }
     }
 
-    fn is_address(self) -> bool {
+    /// How many in any 60 seconds; `None` without a limit. What guards passwords is not the operator's to switch off.
+    fn most(self, per_minute: u32) -> Option<u32> {
+        match self {
+            Self::Classify { .. }
+            | Self::ClassifyByPayer(_)
+            | Self::StatusByKey { .. }
+            | Self::StatusByAddress(_)
+            | Self::Unauthorized(_) => Some(per_minute).filter(|most| *most > 0),
+            Self::PasswordByAddress(_) => Some(PASSWORDS_BY_ADDRESS_MAX),
+            Self::PasswordByAccount(_) => Some(PASSWORDS_BY_ACCOUNT_MAX),
+            Self::SignUp(_) => Some(SIGN_UPS_MAX),
+        }
+    }
+
+    /// Whether anybody can make up another one, so that they are bounded.
+    fn is_strange(self) -> bool {
         match self {
             Self::Classify { .. } | Self::StatusByKey { .. } => false,
-            Self::StatusByAddress(_) | Self::Unauthorized(_) => true,
+            Self::ClassifyByPayer(_)
+            | Self::StatusByAddress(_)
+            | Self::Unauthorized(_)
+            | Self::PasswordByAddress(_)
+            | Self::PasswordByAccount(_)
+            | Self::SignUp(_) => true,
         }
     }
 }
@@ -54,7 +88,7 @@ pub(crate) struct Limits {
     per_minute: u32,
     store: Store,
     keys: Mutex<Windows>,
-    addresses: Mutex<Windows>,
+    strangers: Mutex<Windows>,
     refused: Mutex<HashMap<String, Instant>>,
 }
 
@@ -64,21 +98,19 @@ impl Limits {
             per_minute,
             store,
             keys: Mutex::new(Windows::new(usize::MAX)),
-            addresses: Mutex::new(Windows::new(ADDRESSES_MAX)),
+            strangers: Mutex::new(Windows::new(STRANGERS_MAX)),
             refused: Mutex::default(),
         }
     }
 
     /// Counts one request; when it is one too many, how long to wait.
     pub(crate) async fn hit(&self, who: Counted<'_>) -> Result<Option<Duration>, StoreError> {
-        if self.per_minute == 0 {
-            return Ok(None);
-        }
+        let Some(most) = who.most(self.per_minute) else { return Ok(None) };
         let name = who.name();
         if let Some(wait) = self.known_wait(&name) {
             return Ok(Some(wait));
         }
-        match self.store.hit(&name, self.per_minute, SPAN).await {
+        match self.store.hit(&name, most, SPAN).await {
             Some(shared) => {
                 let wait = shared?;
                 if let Some(wait) = wait {
@@ -87,9 +119,9 @@ impl Limits {
                 Ok(wait)
             }
             None => {
-                let windows = if who.is_address() { &self.addresses } else { &self.keys };
+                let windows = if who.is_strange() { &self.strangers } else { &self.keys };
                 let mut windows = windows.lock().unwrap_or_else(PoisonError::into_inner);
-                Ok(windows.hit(name, self.per_minute, Instant::now()))
+                Ok(windows.hit(name, most, Instant::now()))
             }
         }
     }
@@ -116,7 +148,7 @@ impl Limits {
 
     /// Forgets windows that have run out.
     pub(crate) fn sweep(&self) {
-        for windows in [&self.keys, &self.addresses] {
+        for windows in [&self.keys, &self.strangers] {
             windows.lock().unwrap_or_else(PoisonError::into_inner).sweep(Instant::now());
         }
     }
@@ -162,6 +194,12 @@ impl Windows {
     }
 }
 
+/// Rounded up: whoever comes back then is let in.
+pub(crate) fn whole_seconds(wait: Duration) -> u64 {
+    let part = u64::from(wait.subsec_nanos() > 0);
+    wait.as_secs().saturating_add(part).max(1)
+}
+
 /// How an address is counted: an IPv6 caller by its /64, since it owns all of it.
 pub(crate) fn counted_address(address: IpAddr) -> String {
     match address.to_canonical() {
@@ -187,6 +225,14 @@ mod tests {
         assert_eq!(hit(59_999), Some(1));
         assert_eq!(hit(60_000), None, "the first has left the window; what was refused is not counted");
         assert_eq!(hit(60_001), Some(9_999));
+    }
+
+    #[test]
+    fn passwords_are_guarded_also_where_calls_are_not_limited() {
+        assert_eq!(Counted::Classify { key_id: "a" }.most(0), None);
+        assert_eq!(Counted::PasswordByAddress("a").most(0), Some(PASSWORDS_BY_ADDRESS_MAX));
+        assert_eq!(Counted::PasswordByAccount("a").most(600), Some(PASSWORDS_BY_ACCOUNT_MAX));
+        assert_eq!(Counted::SignUp("a").most(0), Some(SIGN_UPS_MAX));
     }
 
     #[test]

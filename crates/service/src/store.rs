@@ -1,8 +1,13 @@
-//! What outlives a request: owners and keys, the ledger, rate windows that instances share, and events for the billing rail.
+//! What outlives a request: owners, keys and accounts, the ledger, what was read, rate windows that instances share, and events for
+//! the billing rail.
 //!
 //! Two engines keep one contract: SQLite, embedded, for one machine, and PostgreSQL for any number of instances. Nothing
 //! outside this folder writes SQL; `tests/store` holds both engines to the same answers.
 
+mod accounts;
+mod history;
+mod links;
+mod owners;
 mod postgres;
 mod sqlite;
 pub mod turn;
@@ -14,6 +19,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+pub use accounts::{Account, NewSession, SessionOwner};
+pub use history::{Day, Reading, ReadingRow, Recent, Refusal};
+pub use links::Link;
+pub use owners::OwnerRow;
 pub use turn::{Grant, Outcome, Payer, Posted, Resets, Settled, Turn, Turned};
 
 /// A call holds its places this long: longer than reading takes, and short enough that a crash frees them within a minute.
@@ -244,6 +253,17 @@ impl Purged {
     }
 }
 
+/// Does the same on the engine in use: both take `$1` for a parameter, so a statement that both know is written once.
+macro_rules! on {
+    ($self:ident, $store:ident => $work:block) => {
+        match $self {
+            $crate::store::Store::Sqlite($store) => $work,
+            $crate::store::Store::Postgres($store) => $work,
+        }
+    };
+}
+use on;
+
 /// Calls the engine in use: both have the same functions.
 macro_rules! either {
     ($self:ident, $store:ident => $call:expr) => {
@@ -253,6 +273,7 @@ macro_rules! either {
         }
     };
 }
+use either;
 
 impl Store {
     /// Opens the database and brings it up to date, under a lock: several processes may do so at once.

@@ -19,7 +19,7 @@ use tower_http::cors::{AllowOrigin, CorsLayer};
 use crate::app::App;
 use crate::config::Config;
 use crate::error::ApiError;
-use crate::{docs, mcp, openapi, rest};
+use crate::{docs, mcp, openapi, pages, rest};
 pub(crate) use finished::Finished;
 pub(crate) use gate::{Bearer, bearer};
 pub(crate) use request_id::RequestId;
@@ -68,6 +68,7 @@ pub(crate) fn router(web: Web, config: &Config) -> Router {
         .route_layer(middleware::from_fn_with_state(web.clone(), gate::keyed))
         .merge(open)
         .merge(docs::router(&web.app.reader))
+        .merge(pages::router(&web))
         .merge(openapi::router(&openapi::document(api, Some(&web.app.reader))));
     if config.mcp.listen.is_none() {
         router = router.merge(mcp::router(&web, config));

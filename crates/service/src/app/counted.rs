@@ -43,6 +43,25 @@ pub(super) async fn read(app: &App, call: &Call, items: Vec<Item>) -> Result<Vec
     Ok(answers.into_iter().map(|answer| answer.unwrap_or(Err(ApiError::Internal))).collect())
 }
 
+/// What was classified before in this period, read anew; anything else is left alone and costs nothing.
+pub(super) async fn again(app: &App, call: &Call, item: Item) -> Result<Option<Classification>, ApiError> {
+    let mut desk = Desk { app, call, call_id: format!("{:032x}", rand::random::<u128>()), period: None };
+    let mut group = Group { hash: item.hash, items: vec![(0, item)], answers: Vec::new() };
+    let first = desk.turn(Vec::new(), std::slice::from_ref(&group)).await?;
+    match first.granted.first() {
+        Some(Grant::Repeat) => {
+            desk.read(std::iter::once(&mut group)).await;
+            group.answers.pop().unwrap_or(Err(ApiError::Internal)).map(Some)
+        }
+        Some(Grant::Held) => {
+            // Nothing was read: the place goes back at once.
+            desk.turn(vec![group.settled()], &[]).await?;
+            Ok(None)
+        }
+        Some(Grant::Refused) | None => Ok(None),
+    }
+}
+
 /// An item that needs no place, because it cannot be looked for.
 fn unserved(app: &App, item: &Item) -> Option<ApiError> {
     item.chain.as_deref().and_then(|name| app.reader.served(name).err())

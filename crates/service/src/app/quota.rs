@@ -47,6 +47,21 @@ pub(crate) struct PoolStatus {
     resets: Resets,
 }
 
+impl PoolStatus {
+    pub(crate) fn limit(&self) -> i64 {
+        self.limit
+    }
+
+    /// Where no hash was asked for.
+    pub(crate) fn used_now(&self) -> i64 {
+        self.used.unwrap_or_default()
+    }
+
+    pub(crate) fn left(&self) -> i64 {
+        self.remaining.unwrap_or_default()
+    }
+}
+
 /// A partner key is never refused for quota.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PartnerStatus {

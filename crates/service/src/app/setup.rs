@@ -10,8 +10,10 @@ use chains::{Node, Recorder, Registry, Tape, Upstreams};
 use engine::{Family, Rules};
 
 use super::{App, Reader};
+use crate::accounts::Accounts;
 use crate::auth::Auth;
 use crate::config::Config;
+use crate::history::History;
 use crate::limits::Limits;
 use crate::store::{Clock, Database, Store};
 
@@ -31,10 +33,13 @@ pub(crate) enum Demo {
 pub(crate) async fn open(config: &Config, demo: Demo) -> anyhow::Result<App> {
     let reader = Arc::new(reader(config, demo, None)?);
     let store = store(config).await?;
+    let limits = Arc::new(Limits::new(store.clone(), config.rate_per_minute));
     Ok(App {
         reader,
         auth: Auth::new(store.clone(), config.pool_dev),
-        limits: Limits::new(store.clone(), config.rate_per_minute),
+        accounts: Accounts::new(store.clone(), Arc::clone(&limits)),
+        history: History::new(store.clone()),
+        limits,
         store,
         pool_anon: config.pool_anon,
         has_sink: config.meter.is_some(),

@@ -11,7 +11,7 @@ use super::terminal::{print, table};
 use crate::app;
 use crate::config::Config;
 use crate::meter;
-use crate::store::{Entry, Filter, Store};
+use crate::store::{Entry, Filter, PAGE_ROWS_MAX, Purged, Store};
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
@@ -47,7 +47,7 @@ pub(super) struct Since {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct PurgeArgs {
-    /// Delete rows that are older than this, such as 400d; rows of the current month and events that wait stay
+    /// Delete rows that are older than this, such as 400d; rows of the current month, events that wait and readings with a review stay
     #[arg(long, value_name = "DAYS", value_parser = days)]
     older_than: SignedDuration,
 }
@@ -123,8 +123,20 @@ pub(super) async fn meter(config: &Config, command: &MeterCommand) -> anyhow::Re
 
 pub(super) async fn purge(config: &Config, args: &PurgeArgs) -> anyhow::Result<ExitCode> {
     let before = Timestamp::now().checked_sub(args.older_than).context("that is before time began")?;
-    let purged = app::store(config).await?.purge(before.as_millisecond()).await?;
-    print(&format!("Deleted {} ledger rows and {} delivered events.\n", purged.entries, purged.events));
+    let store = app::store(config).await?;
+    let purged = store.purge(before.as_millisecond()).await?;
+    let mut readings = 0u64;
+    let mut after: Option<String> = None;
+    loop {
+        let owners = store.owners(after.as_deref(), PAGE_ROWS_MAX).await?;
+        let Some(last) = owners.last() else { break };
+        after = Some(last.email.clone());
+        for owner in &owners {
+            readings = readings.saturating_add(store.purge_history(&owner.id, before.as_millisecond()).await?);
+        }
+    }
+    let Purged { entries, events } = purged;
+    print(&format!("Deleted {entries} ledger rows, {events} delivered events and {readings} readings.\n"));
     Ok(ExitCode::SUCCESS)
 }
 

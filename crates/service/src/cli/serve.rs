@@ -20,6 +20,7 @@ use crate::web::{self, Web};
 const SHUTDOWN_SECONDS_MAX: u64 = 25;
 const HOUSEKEEPING_SECONDS: u64 = 2;
 const SWEEP_ROUNDS: u64 = 15;
+const HISTORY_SECONDS: u64 = 1;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -48,7 +49,9 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
     };
     let local = listener.local_addr()?;
     tracing::info!(%local, chains = app.reader.served_slugs().len(), engine = app.reader.rules.engine, "serving");
+    welcome(&app, local).await;
     tokio::spawn(keep_house(Arc::clone(&app)));
+    tokio::spawn(keep_history(Arc::clone(&app)));
     if let Some(sink) = &config.meter {
         tokio::spawn(meter::deliver(app.store.clone(), sink.clone()));
     }
@@ -83,7 +86,23 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
     if let Err(error) = app.auth.write_uses().await {
         tracing::warn!(%error, "when keys were last used could not be written");
     }
+    write_history(&app).await;
     Ok(ExitCode::SUCCESS)
+}
+
+/// While nobody is operator, each start gives out a new link to become it. It is for whoever started the service, and in no log. A
+/// database that takes nothing right now must not keep the service from starting.
+async fn welcome(app: &App, local: SocketAddr) {
+    match app.accounts.first_link().await {
+        Ok(Some(token)) => {
+            // An address that means every interface opens nothing in a browser.
+            let local =
+                if local.ip().is_unspecified() { format!("localhost:{}", local.port()) } else { local.to_string() };
+            eprintln!("There is no operator yet. Become it within a day: http://{local}/link/{}", token.text());
+        }
+        Ok(None) => {}
+        Err(error) => tracing::warn!(%error, "no link to become the operator could be made"),
+    }
 }
 
 async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
@@ -109,7 +128,26 @@ async fn keep_house(app: Arc<App>) {
             if let Err(error) = app.store.sweep().await {
                 tracing::warn!(%error, "places that have run out could not be cleared away");
             }
+            if let Err(error) = app.store.sweep_accounts().await {
+                tracing::warn!(%error, "sessions that have run out could not be cleared away");
+            }
         }
+    }
+}
+
+/// On its own, so that neither waits for the other when the database is away.
+async fn keep_history(app: Arc<App>) {
+    let mut rounds = tokio::time::interval(Duration::from_secs(HISTORY_SECONDS));
+    rounds.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        rounds.tick().await;
+        write_history(&app).await;
+    }
+}
+
+async fn write_history(app: &App) {
+    if let Err(error) = app.history.write().await {
+        tracing::warn!(%error, "what was read could not be written down yet");
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) fn page(source: &Source, page: &Rendered, engine: &str) -> String {
             body {
                 a.skip href="#content" { "Skip to the content" }
                 header.top {
-                    a.brand href="/docs" { "taxon" }
+                    a.brand href="/" { "taxon" }
                     span { "reads blockchain transactions for tax" }
                     a.menu href="#pages" { "Pages" }
                 }

@@ -54,6 +54,8 @@ pub(super) fn render(text: &str, linked: &dyn Fn(&str) -> Option<String>) -> Ren
         heading.as_mut().unwrap_or(&mut out).push(event);
     }
     html::push_html(&mut page.html, out.into_iter());
+    // What scrolls must be reached by the keyboard too. Text never holds a bare `<`.
+    page.html = page.html.replace("<pre>", "<pre tabindex=\"0\">");
     page
 }
 

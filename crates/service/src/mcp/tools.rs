@@ -153,7 +153,7 @@ impl Name {
         let arguments = Value::Object(arguments);
         match self {
             Self::ClassifyBatch => {
-                web.count(Counted::Classify { key_id: &call.caller.key_id }).await?;
+                web.count_call(&call.caller).await?;
                 let ToldArguments { fields } = read(&arguments)?;
                 let items = read::<BatchRequest>(&arguments)?.items()?;
                 let app = Arc::clone(&web.app);

@@ -60,9 +60,32 @@ impl Postgres {
         Ok(Self { pool, clock })
     }
 
+    pub(super) fn pool(&self) -> &PgPool {
+        &self.pool
+    }
+
+    pub(super) async fn begin(&self) -> Result<sqlx::Transaction<'static, sqlx::Postgres>, StoreError> {
+        Ok(self.pool.begin().await?)
+    }
+
     /// Milliseconds since 1970 where a test holds the clock; the database's own time otherwise.
-    fn now(&self) -> Option<i64> {
+    fn manual_now(&self) -> Option<i64> {
         self.clock.manual()
+    }
+
+    /// Milliseconds since 1970, for statements that both engines share.
+    pub(super) async fn now(&self) -> Result<i64, StoreError> {
+        if let Some(millis) = self.manual_now() {
+            return Ok(millis);
+        }
+        let query = || async { sqlx::query_as("SELECT taxon_now()").fetch_one(&self.pool).await };
+        let (millis,): (i64,) = steadily(query).await?;
+        Ok(millis)
+    }
+
+    /// Rows that are read this way keep what they are named by until the transaction ends: nobody is erased meanwhile.
+    pub(super) fn holding(&self) -> &'static str {
+        " FOR KEY SHARE"
     }
 
     pub(super) async fn answers(&self) -> bool {
@@ -78,7 +101,7 @@ impl Postgres {
         )
         .bind(&key.owner_id)
         .bind(&key.email)
-        .bind(self.now())
+        .bind(self.manual_now())
         .execute(&mut *transaction)
         .await?;
         if let Billing::Pool { tier, contracted } = &key.billing {
@@ -97,7 +120,7 @@ impl Postgres {
         .bind(&key.hash)
         .bind(&key.name)
         .bind(key.billing == Billing::Metered)
-        .bind(self.now())
+        .bind(self.manual_now())
         .bind(&key.email)
         .execute(&mut *transaction)
         .await?;
@@ -132,7 +155,7 @@ impl Postgres {
         let done = sqlx::query(
             "UPDATE keys SET revoked_at = coalesce(revoked_at, coalesce($1, taxon_now()) / 1000) WHERE id = $2",
         )
-        .bind(self.now())
+        .bind(self.manual_now())
         .bind(id)
         .execute(&self.pool)
         .await?;
@@ -174,7 +197,7 @@ impl Postgres {
                 .bind(&turn.call_id)
                 .bind(&turn.key_id)
                 .bind(&turn.request_id)
-                .bind(self.now())
+                .bind(self.manual_now())
                 .bind(millis(HOLD))
                 .bind(turn.has_sink)
                 .bind(column(|row| &row.hash))
@@ -208,7 +231,7 @@ impl Postgres {
             .bind(&payer.id)
             .bind(payer.resets.name())
             .bind(hash)
-            .bind(self.now())
+            .bind(self.manual_now())
             .fetch_one(&self.pool)
             .await
         };
@@ -223,7 +246,7 @@ impl Postgres {
                 .bind(who)
                 .bind(i64::from(most))
                 .bind(i64::try_from(span.as_micros()).unwrap_or(i64::MAX))
-                .bind(self.now().map(|millis| millis.saturating_mul(1000)))
+                .bind(self.manual_now().map(|millis| millis.saturating_mul(1000)))
                 .fetch_one(&self.pool)
                 .await
         };
@@ -266,7 +289,7 @@ impl Postgres {
 
     pub(super) async fn purge(&self, before: i64) -> Result<Purged, StoreError> {
         let open: (String,) = sqlx::query_as("SELECT taxon_period('monthly', coalesce($1, taxon_now()))")
-            .bind(self.now())
+            .bind(self.manual_now())
             .fetch_one(&self.pool)
             .await?;
         let mut purged = Purged::default();
@@ -309,11 +332,11 @@ impl Postgres {
 
     pub(super) async fn sweep(&self) -> Result<(), StoreError> {
         sqlx::query("DELETE FROM holds WHERE expires_at <= coalesce($1, taxon_now())")
-            .bind(self.now())
+            .bind(self.manual_now())
             .execute(&self.pool)
             .await?;
         sqlx::query("DELETE FROM windows WHERE hits[cardinality(hits)] < coalesce($1, taxon_now()) * 1000 - $2")
-            .bind(self.now())
+            .bind(self.manual_now())
             .bind(WINDOW_IDLE_MICROS)
             .execute(&self.pool)
             .await?;
@@ -330,7 +353,7 @@ impl Postgres {
         .bind(name)
         .bind(holder)
         .bind(millis(span))
-        .bind(self.now())
+        .bind(self.manual_now())
         .bind(DELAY_MILLIS_MAX)
         .execute(&self.pool)
         .await?;
@@ -351,7 +374,7 @@ impl Postgres {
                  NOT BETWEEN coalesce($1, taxon_now()) + 1 AND coalesce($1, taxon_now()) + $2
              ORDER BY payers.payer",
         )
-        .bind(self.now())
+        .bind(self.manual_now())
         .bind(DELAY_MILLIS_MAX)
         .fetch_all(&self.pool)
         .await?;
@@ -377,7 +400,7 @@ impl Postgres {
             "UPDATE outbox SET delivered_at = coalesce($1, taxon_now())
              WHERE payer = $2 AND seq <= $3 AND delivered_at IS NULL",
         )
-        .bind(self.now())
+        .bind(self.manual_now())
         .bind(payer)
         .bind(up_to)
         .execute(&mut *transaction)
@@ -395,7 +418,7 @@ impl Postgres {
         .bind(payer)
         .bind(millis(span))
         .bind(reason)
-        .bind(self.now())
+        .bind(self.manual_now())
         .execute(&self.pool)
         .await?;
         Ok(())

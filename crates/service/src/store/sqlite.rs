@@ -52,6 +52,25 @@ impl Sqlite {
         Ok(Self { pool, writer, clock })
     }
 
+    pub(super) fn pool(&self) -> &SqlitePool {
+        &self.pool
+    }
+
+    /// A transaction that writes.
+    pub(super) async fn begin(&self) -> Result<sqlx::Transaction<'static, sqlx::Sqlite>, StoreError> {
+        Ok(self.pool.begin_with(BEGIN).await?)
+    }
+
+    /// Milliseconds since 1970.
+    pub(super) async fn now(&self) -> Result<i64, StoreError> {
+        Ok(self.clock.millis())
+    }
+
+    /// A transaction that writes has the whole database to itself.
+    pub(super) fn holding(&self) -> &'static str {
+        ""
+    }
+
     pub(super) async fn answers(&self) -> bool {
         sqlx::query("SELECT count(*) FROM leases").execute(&self.pool).await.is_ok()
     }

@@ -16,6 +16,20 @@ pub struct Payer {
     pub limit: Option<i64>,
 }
 
+impl Payer {
+    /// The payer of an address that calls without a key.
+    pub fn anonymous(address: &str, limit: i64) -> Self {
+        Self { id: format!("{ANONYMOUS}{address}"), resets: Resets::Daily, limit: Some(limit) }
+    }
+
+    pub fn is_anonymous(&self) -> bool {
+        self.id.starts_with(ANONYMOUS)
+    }
+}
+
+/// No owner's id has a colon.
+const ANONYMOUS: &str = "anon:";
+
 /// How long a pool lasts: a UTC calendar day or month.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]

@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::extract::{ConnectInfo, FromRequestParts, Request, State};
 use axum::http::request::Parts;
@@ -15,12 +14,12 @@ use super::{Web, client};
 use crate::app::Call;
 use crate::auth::Caller;
 use crate::error::ApiError;
-use crate::limits::{Counted, counted_address};
+use crate::limits::{Counted, counted_address, whole_seconds};
 
 /// Lets in whoever has a key that stands and calls remain; the handler finds the caller in the request's extensions.
 pub(super) async fn keyed(State(web): State<Web>, mut request: Request, next: Next) -> Result<Response, ApiError> {
     let caller = web.caller(request.headers(), request.extensions().get()).await?;
-    web.count(Counted::Classify { key_id: &caller.key_id }).await?;
+    web.count_call(&caller).await?;
     request.extensions_mut().insert(caller);
     Ok(next.run(request).await)
 }
@@ -67,6 +66,15 @@ impl Web {
         counted_address(client::address(peer, headers, &self.trusted_proxies))
     }
 
+    /// Whether the caller's end of the connection is encrypted, as a proxy that is trusted says.
+    pub(crate) fn is_secure(&self, headers: &HeaderMap, peer: Option<&ConnectInfo<SocketAddr>>) -> bool {
+        let is_trusted = peer.is_some_and(|ConnectInfo(peer)| {
+            let peer = peer.ip().to_canonical();
+            self.trusted_proxies.iter().any(|network| network.contains(&peer))
+        });
+        is_trusted && headers.get("x-forwarded-proto").is_some_and(|scheme| scheme == "https")
+    }
+
     pub(crate) async fn count(&self, who: Counted<'_>) -> Result<(), ApiError> {
         match self.app.limits.hit(who).await? {
             None => Ok(()),
@@ -74,16 +82,23 @@ impl Web {
         }
     }
 
+    /// One call of a key, or of a payer who needs none; one too many is remembered for its owner.
+    pub(crate) async fn count_call(&self, caller: &Caller) -> Result<(), ApiError> {
+        let who = match caller.key_id.as_str() {
+            "" => Counted::ClassifyByPayer(&caller.payer.id),
+            key_id => Counted::Classify { key_id },
+        };
+        let counted = self.count(who).await;
+        if let Err(error @ ApiError::RateLimited { .. }) = &counted {
+            self.app.history.refused(&caller.payer, error.code(), 1);
+        }
+        counted
+    }
+
     /// What a caller without a valid key hears: that, or after too many tries, to wait.
     pub(crate) async fn unauthorized(&self, address: &str) -> Result<ApiError, ApiError> {
         self.count(Counted::Unauthorized(address)).await.map(|()| ApiError::Unauthorized)
     }
-}
-
-/// Rounded up: whoever comes back then is let in.
-fn whole_seconds(wait: Duration) -> u64 {
-    let part = u64::from(wait.subsec_nanos() > 0);
-    wait.as_secs().saturating_add(part).max(1)
 }
 
 /// A request that passed the door.

@@ -22,7 +22,7 @@ pub(super) async fn carry(mut request: Request, next: Next) -> Response {
     request.extensions_mut().insert(RequestId(id.to_str().unwrap_or_default().to_owned()));
     let has_long_body = has_longer_body(&request, UNREAD_BYTES_MAX);
     let is_too_long = has_longer_body(&request, BODY_BYTES_MAX);
-    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let (method, path) = (request.method().clone(), logged(request.uri().path()).to_owned());
     let started = Instant::now();
     let mut response = next.run(request).await;
     let millis = started.elapsed().as_millis();
@@ -37,6 +37,11 @@ pub(super) async fn carry(mut request: Request, next: Next) -> Response {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     response
+}
+
+/// A link works for whoever reads it, so it stands in no log.
+fn logged(path: &str) -> &str {
+    if path.starts_with("/link/") { "/link/…" } else { path }
 }
 
 /// Of more bytes, or of a length that is not told.
@@ -55,4 +60,15 @@ fn client_id(request: &Request) -> Option<HeaderValue> {
 
 fn fresh() -> HeaderValue {
     HeaderValue::from_str(&format!("{:032x}", rand::random::<u128>())).unwrap_or(HeaderValue::from_static("unknown"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_stands_in_no_log() {
+        assert_eq!(logged("/link/0123"), "/link/…");
+        assert_eq!(logged("/v1/classify"), "/v1/classify");
+    }
 }

@@ -8,8 +8,10 @@
     reason = "tests fail loudly"
 )]
 
+mod accounts;
 mod books;
 mod engines;
+mod history;
 mod keys;
 mod ledger;
 mod model;

@@ -1,0 +1,47 @@
+// The only script of the pages: buttons that copy, and switches that send their form at once. Without it a page says the same.
+(() => {
+  const status = document.createElement("p");
+  status.className = "status";
+  status.setAttribute("role", "status");
+  document.body.append(status);
+  let clearing;
+  const say = (words) => {
+    status.textContent = words;
+    clearTimeout(clearing);
+    clearing = setTimeout(() => { status.textContent = ""; }, 2500);
+  };
+
+  // Browsers offer the clipboard only where the connection is secure and they are willing; elsewhere a selection does.
+  const select = (text) => {
+    const field = document.createElement("textarea");
+    field.value = text;
+    field.className = "offstage";
+    document.body.append(field);
+    field.select();
+    const done = document.execCommand("copy");
+    field.remove();
+    return done;
+  };
+  const copy = async (text) => {
+    try {
+      await navigator.clipboard.writeText(text);
+      return true;
+    } catch {
+      return select(text);
+    }
+  };
+
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-copy]");
+    if (!button) return;
+    copy(button.dataset.copy).then((done) => {
+      button.focus();
+      say(done ? "Copied" : "Not copied: select it and copy by hand");
+    });
+  });
+
+  document.addEventListener("change", (event) => {
+    const field = event.target.closest("[data-submit]");
+    if (field && field.form) field.form.requestSubmit();
+  });
+})();

@@ -1,0 +1,201 @@
+//! People: how they sign up, sign in and leave, and what is theirs. Every use case takes the person or the owner whose rows it touches;
+//! what belongs to another is simply not there. What only the operator may do takes an `Operator`, which only an operator's
+//! `Person` gives.
+
+mod links;
+mod operator;
+mod own;
+mod passwords;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand::Rng;
+use sha2::{Digest, Sha256};
+
+use crate::auth;
+use crate::limits::{Counted, Limits, whole_seconds};
+use crate::store::{Account, NewSession, Store, StoreError};
+pub(crate) use crate::store::{Day, OwnerRow, ReadingRow, Recent};
+pub(crate) use links::LinkKind;
+pub(crate) use operator::Operator;
+use passwords::{Cost, Passwords};
+
+const SESSION: Duration = Duration::from_secs(30 * 86_400);
+/// A session that is used is prolonged this often, not on every page.
+const SESSION_STEP: Duration = Duration::from_secs(86_400);
+
+/// Whoever is signed in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Person {
+    pub(crate) owner_id: String,
+    pub(crate) email: String,
+    pub(crate) is_operator: bool,
+}
+
+/// 256 random bits: a session's or a link's. Only its hash is stored, and it is printed nowhere by accident.
+#[derive(Clone)]
+pub(crate) struct Token(String);
+
+impl Token {
+    fn fresh() -> Self {
+        Self(alloy_primitives::hex::encode(rand::rng().random::<[u8; 32]>()))
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token (redacted)")
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AccountError {
+    /// A sentence for the form.
+    #[error("{0}")]
+    Invalid(&'static str),
+    /// Never which of the two.
+    #[error("The e-mail address or the password is wrong.")]
+    Wrong,
+    #[error("Too many tries: try again in {seconds} s.")]
+    TooMany { seconds: u64 },
+    #[error("Sign-up is closed here.")]
+    Closed,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+#[derive(Debug)]
+pub(crate) struct Accounts {
+    store: Store,
+    limits: Arc<Limits>,
+    passwords: Passwords,
+}
+
+impl Accounts {
+    pub(crate) fn new(store: Store, limits: Arc<Limits>) -> Self {
+        Self { store, limits, passwords: Passwords::new(Cost::Recommended) }
+    }
+
+    /// Says and costs the same whether the address is taken or not. An owner that stands without an account stays as it is: only a link
+    /// to set its password claims it.
+    pub(crate) async fn sign_up(&self, address: &str, email: &str, password: &str) -> Result<(), AccountError> {
+        if !self.is_sign_up_open().await? {
+            return Err(AccountError::Closed);
+        }
+        let email = checked_email(email)?;
+        passwords::check(password, &email)?;
+        self.count(Counted::SignUp(address)).await?;
+        let hash = self.passwords.hash(password).await?;
+        self.store.create_account(&auth::new_owner_id(), &email, &hash).await?;
+        Ok(())
+    }
+
+    pub(crate) async fn sign_in(&self, address: &str, email: &str, password: &str) -> Result<Token, AccountError> {
+        let email = email.trim().to_lowercase();
+        self.count(Counted::PasswordByAddress(address)).await?;
+        self.count(Counted::PasswordByAccount(&digest_text(&email))).await?;
+        let account = if auth::is_email(&email) { self.store.account(&email).await? } else { None };
+        let account = self.passwords.shown(account, password).await?;
+        let (token, session) = new_session();
+        if !self.store.begin_session(&account.owner_id, &account.password_hash, &session).await? {
+            return Err(AccountError::Wrong);
+        }
+        Ok(token)
+    }
+
+    /// Whose session it is, if it stands.
+    pub(crate) async fn person(&self, token: &str) -> Result<Option<Person>, StoreError> {
+        let found = self.store.session(&digest(token), SESSION, SESSION_STEP).await?;
+        Ok(found.map(|row| Person { owner_id: row.owner_id, email: row.email, is_operator: row.is_operator }))
+    }
+
+    pub(crate) async fn sign_out(&self, token: &str) -> Result<(), StoreError> {
+        self.store.end_session(&digest(token)).await
+    }
+
+    pub(crate) async fn sign_out_everywhere(&self, person: &Person) -> Result<(), StoreError> {
+        self.store.end_sessions(&person.owner_id).await
+    }
+
+    /// Ends all sessions and begins a new one.
+    pub(crate) async fn change_password(
+        &self,
+        address: &str,
+        person: &Person,
+        old: &str,
+        new: &str,
+    ) -> Result<Token, AccountError> {
+        passwords::check(new, &person.email)?;
+        let account = self.confirmed(address, person, old).await?;
+        let hash = self.passwords.hash(new).await?;
+        let (token, session) = new_session();
+        if !self.store.change_password(&account.owner_id, &account.password_hash, &hash, &session).await? {
+            return Err(AccountError::Wrong);
+        }
+        Ok(token)
+    }
+
+    /// Revokes the keys and erases what tells of the person. Ledger rows stay, under an id that is random.
+    pub(crate) async fn delete(&self, address: &str, person: &Person, password: &str) -> Result<(), AccountError> {
+        let account = self.confirmed(address, person, password).await?;
+        // No address reads like this, so nobody signs up as one who has left.
+        let erased = format!("deleted:{}", auth::new_owner_id());
+        if !self.store.delete_account(&account.owner_id, &erased).await? {
+            return Err(AccountError::Invalid(
+                "You are the only operator, and others have accounts here: make another account operator first.",
+            ));
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn is_sign_up_open(&self) -> Result<bool, StoreError> {
+        Ok(self.store.setting(SIGN_UP).await?.as_deref() != Some(OFF))
+    }
+
+    /// The person's account, once its password was shown again.
+    async fn confirmed(&self, address: &str, person: &Person, password: &str) -> Result<Account, AccountError> {
+        self.count(Counted::PasswordByAddress(address)).await?;
+        self.count(Counted::PasswordByAccount(&digest_text(&person.email))).await?;
+        let account = self.store.account(&person.email).await?;
+        self.passwords.shown(account, password).await
+    }
+
+    async fn count(&self, who: Counted<'_>) -> Result<(), AccountError> {
+        match self.limits.hit(who).await? {
+            None => Ok(()),
+            Some(wait) => Err(AccountError::TooMany { seconds: whole_seconds(wait) }),
+        }
+    }
+}
+
+const SIGN_UP: &str = "sign_up";
+const ON: &str = "on";
+const OFF: &str = "off";
+
+fn new_session() -> (Token, NewSession) {
+    let token = Token::fresh();
+    let session = NewSession { token_hash: digest(token.text()), span: SESSION };
+    (token, session)
+}
+
+fn digest(text: &str) -> Vec<u8> {
+    Sha256::digest(text.as_bytes()).to_vec()
+}
+
+fn digest_text(text: &str) -> String {
+    alloy_primitives::hex::encode(digest(text))
+}
+
+/// In lower case, as owners are written.
+fn checked_email(text: &str) -> Result<String, AccountError> {
+    let email = text.trim().to_lowercase();
+    let fits = auth::is_email(&email);
+    fits.then_some(email).ok_or(AccountError::Invalid("That is not an e-mail address."))
+}

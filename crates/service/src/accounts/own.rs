@@ -1,0 +1,124 @@
+//! What is a person's own: keys, days, readings and reviews.
+
+use engine::{Category, TxHash};
+
+use super::{AccountError, Accounts, Day, OwnerRow, Person, ReadingRow, Recent};
+use crate::auth::{self, KeyError};
+use crate::store::{Key, Payer, StoreError};
+
+/// Keys of one owner that stand at once.
+pub(crate) const KEYS_MAX: i64 = 20;
+pub(crate) const COMMENT_BYTES_MAX: usize = 2_000;
+/// Readings that one page brings.
+const READINGS_MAX: i64 = 1_000;
+/// What is looked for has at most so many bytes; more finds nothing.
+const TEXT_BYTES_MAX: usize = 200;
+
+/// What no identifier and no search has. PostgreSQL takes no NUL in a text at all.
+pub(super) fn is_plain(text: &str) -> bool {
+    text.len() <= TEXT_BYTES_MAX && !text.chars().any(char::is_control)
+}
+
+impl Accounts {
+    /// The person's own tier, pool and what is used of it.
+    pub(crate) async fn owner(&self, person: &Person) -> Result<Option<OwnerRow>, StoreError> {
+        self.store.owner(&person.owner_id).await
+    }
+
+    /// Newest first, the revoked ones last.
+    pub(crate) async fn keys(&self, person: &Person) -> Result<Vec<Key>, StoreError> {
+        self.store.owner_keys(&person.owner_id).await
+    }
+
+    /// On the person's own tier. The key's text is seen this once.
+    pub(crate) async fn create_key(&self, person: &Person, name: &str) -> Result<String, KeyError> {
+        let name = auth::checked_name(name)?;
+        let (id, key) = auth::new_key();
+        let hash = auth::hash(&key);
+        if !self.store.create_owner_key(&person.owner_id, &id, &hash, name, KEYS_MAX).await? {
+            return Err(KeyError::TooMany);
+        }
+        Ok(key)
+    }
+
+    pub(crate) async fn rename_key(&self, person: &Person, id: &str, name: &str) -> Result<bool, KeyError> {
+        let name = auth::checked_name(name)?;
+        Ok(is_plain(id) && self.store.rename_owner_key(&person.owner_id, id, name).await?)
+    }
+
+    /// False where the person has no such key.
+    pub(crate) async fn revoke_key(&self, person: &Person, id: &str) -> Result<bool, StoreError> {
+        Ok(is_plain(id) && self.store.revoke_owner_key(&person.owner_id, id).await?)
+    }
+
+    /// The last `days` UTC days, today included, oldest first.
+    pub(crate) async fn usage(&self, owner_id: &str, days: u32) -> Result<Vec<Day>, StoreError> {
+        self.store.usage(owner_id, days).await
+    }
+
+    /// The newest readings first. A page goes on where the cursor of the last row of the page before stands.
+    pub(crate) async fn recent(
+        &self,
+        owner_id: &str,
+        filter: &Recent,
+        limit: i64,
+    ) -> Result<Vec<ReadingRow>, StoreError> {
+        let cursor = filter.before.iter().flat_map(|(_, hash, wallet)| [hash, wallet]);
+        if !cursor.chain(&filter.text).all(|text| is_plain(text)) {
+            return Ok(Vec::new());
+        }
+        self.store.readings(owner_id, filter, limit.clamp(0, READINGS_MAX)).await
+    }
+
+    /// Whether the payer, with an account or without, has had this transaction classified in this period.
+    pub(crate) async fn was_classified(&self, payer: &Payer, hash: &TxHash) -> Result<bool, StoreError> {
+        self.store.was_classified(payer, &hash.to_string()).await
+    }
+
+    /// Without a wallet, the newest of the hash.
+    pub(crate) async fn reading(
+        &self,
+        owner_id: &str,
+        hash: &str,
+        wallet: Option<&str>,
+    ) -> Result<Option<ReadingRow>, StoreError> {
+        if !is_plain(hash) || !wallet.is_none_or(is_plain) {
+            return Ok(None);
+        }
+        self.store.reading(owner_id, hash, wallet).await
+    }
+
+    /// How many readings wait in the review queue.
+    pub(crate) async fn unreviewed(&self, person: &Person) -> Result<i64, StoreError> {
+        self.store.unreviewed(&person.owner_id).await
+    }
+
+    /// What the person makes of a reading; once more replaces it. False where the person has no such reading.
+    pub(crate) async fn review(
+        &self,
+        person: &Person,
+        hash: &str,
+        wallet: &str,
+        category: &str,
+        comment: &str,
+    ) -> Result<bool, AccountError> {
+        let category = Category::parse(category).ok_or(AccountError::Invalid("That is not a category."))?;
+        // Browsers end lines with both.
+        let comment = comment.replace("\r\n", "\n");
+        if comment.len() > COMMENT_BYTES_MAX {
+            return Err(AccountError::Invalid("A comment has at most 2,000 bytes."));
+        }
+        if comment.chars().any(|c| c.is_control() && c != '\n') {
+            return Err(AccountError::Invalid("A comment has no control characters."));
+        }
+        if !is_plain(hash) || !is_plain(wallet) {
+            return Ok(false);
+        }
+        Ok(self.store.review(&person.owner_id, hash, wallet, category.name(), &comment).await?)
+    }
+
+    /// Takes the review back; false where there was none.
+    pub(crate) async fn unreview(&self, person: &Person, hash: &str, wallet: &str) -> Result<bool, StoreError> {
+        Ok(is_plain(hash) && is_plain(wallet) && self.store.unreview(&person.owner_id, hash, wallet).await?)
+    }
+}

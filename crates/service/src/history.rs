@@ -1,0 +1,204 @@
+//! What was read for whom, and who was refused: kept in memory for a second and written together, so that no caller waits for it. A
+//! crash may lose that second; the ledger, which tells what was paid for, loses nothing.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use engine::Classification;
+
+use crate::store::{Payer, Reading, Refusal, Store, StoreError};
+
+/// Readings that wait while the database is away; past it the oldest go.
+const READINGS_MAX: usize = 20_000;
+/// Owners and reasons that wait; past it new ones are not counted.
+const REFUSALS_MAX: usize = 10_000;
+/// Readings of one transaction: the ledger's writer waits no longer than they take.
+const WRITE_ROWS_MAX: usize = 1_000;
+/// A database that says nothing at all must not hold up the end of the service.
+const WRITE_PATIENCE: Duration = Duration::from_secs(10);
+const NOTE_BYTES_MAX: usize = 2_000;
+const DAY_MILLIS: i64 = 86_400_000;
+
+#[derive(Debug)]
+pub(crate) struct History {
+    store: Store,
+    kept: Mutex<Kept>,
+    /// One writes at a time, so that whoever writes last finds nothing on its way.
+    writing: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    readings: VecDeque<Reading>,
+    /// By owner, day since 1970 and code.
+    refusals: BTreeMap<(String, i64, &'static str), i64>,
+}
+
+impl Kept {
+    fn keep(&mut self, readings: impl IntoIterator<Item = Reading>) {
+        self.readings.extend(readings);
+        let surplus = self.readings.len().saturating_sub(READINGS_MAX);
+        self.readings.drain(..surplus);
+    }
+
+    fn refuse(&mut self, owner_id: &str, day: i64, code: &'static str, count: i64) {
+        let key = (owner_id.to_owned(), day, code);
+        if self.refusals.len() < REFUSALS_MAX || self.refusals.contains_key(&key) {
+            let known = self.refusals.entry(key).or_default();
+            *known = known.saturating_add(count);
+        }
+    }
+}
+
+impl History {
+    pub(crate) fn new(store: Store) -> Self {
+        Self { store, kept: Mutex::default(), writing: tokio::sync::Mutex::default() }
+    }
+
+    /// What one call read. Callers without a key leave nothing here.
+    pub(crate) fn note<'a>(&self, payer: &Payer, rows: impl Iterator<Item = &'a Classification>) {
+        if payer.is_anonymous() {
+            return;
+        }
+        let at = jiff::Timestamp::now().as_millisecond();
+        let readings: Vec<Reading> = rows.map(|row| reading(&payer.id, row, at)).collect();
+        if !readings.is_empty() {
+            self.kept.lock().unwrap_or_else(PoisonError::into_inner).keep(readings);
+        }
+    }
+
+    pub(crate) fn refused(&self, payer: &Payer, code: &'static str, count: usize) {
+        if payer.is_anonymous() || count == 0 {
+            return;
+        }
+        let day = jiff::Timestamp::now().as_millisecond().div_euclid(DAY_MILLIS);
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).refuse(&payer.id, day, code, count);
+    }
+
+    /// Writes down what has come together. What could not be written is kept for the next time.
+    pub(crate) async fn write(&self) -> Result<(), StoreError> {
+        let _turn = self.writing.lock().await;
+        let Kept { mut readings, refusals } =
+            std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut refusals: Vec<Refusal> =
+            refusals.into_iter().map(|((owner_id, day, code), count)| Refusal { owner_id, day, code, count }).collect();
+        while !readings.is_empty() || !refusals.is_empty() {
+            let rest = readings.split_off(readings.len().min(WRITE_ROWS_MAX));
+            let writing = self.store.write_history(readings.make_contiguous(), &refusals);
+            let done = tokio::time::timeout(WRITE_PATIENCE, writing)
+                .await
+                .unwrap_or_else(|_| Err(StoreError::Unusable("the database did not answer in time".to_owned())));
+            if done.is_err() {
+                readings.extend(rest);
+                self.keep_again(readings, refusals);
+                return done;
+            }
+            readings = rest;
+            refusals.clear();
+        }
+        Ok(())
+    }
+
+    /// Before what has come since then, which is newer.
+    fn keep_again(&self, mut readings: VecDeque<Reading>, refusals: Vec<Refusal>) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::swap(&mut kept.readings, &mut readings);
+        kept.keep(readings);
+        for refusal in refusals {
+            kept.refuse(&refusal.owner_id, refusal.day, refusal.code, refusal.count);
+        }
+    }
+}
+
+fn reading(owner_id: &str, row: &Classification, at: i64) -> Reading {
+    Reading {
+        owner_id: owner_id.to_owned(),
+        hash: row.hash.clone().unwrap_or_default(),
+        wallet: row.perspective.map(|wallet| wallet.to_string()).unwrap_or_default(),
+        chain: row.chain.clone().unwrap_or_default(),
+        category: row.category.name(),
+        treatment: row.treatment.name(),
+        taxable: row.taxable,
+        confidence: i64::from(row.confidence),
+        needs_review: row.needs_review,
+        protocol: row.protocol.clone(),
+        note: row.review_note.as_deref().map(cut),
+        at,
+    }
+}
+
+/// As much of a note as is kept. Notes quote token text, which strangers write; PostgreSQL takes no NUL.
+fn cut(note: &str) -> String {
+    let end = note.floor_char_boundary(NOTE_BYTES_MAX);
+    note.get(..end).unwrap_or_default().replace('\0', "\u{fffd}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{Clock, Database, Recent, Resets};
+
+    fn sample(number: usize) -> Reading {
+        Reading {
+            owner_id: "a".to_owned(),
+            hash: format!("h{number}"),
+            wallet: String::new(),
+            chain: "demo".to_owned(),
+            category: "swap",
+            treatment: "disposal",
+            taxable: Some(true),
+            confidence: 90,
+            needs_review: false,
+            protocol: None,
+            note: None,
+            at: 1,
+        }
+    }
+
+    #[test]
+    fn a_note_is_cut_between_characters() {
+        assert_eq!(cut("short\0"), "short\u{fffd}");
+        let long = format!("x{}", "é".repeat(2_000));
+        assert_eq!(cut(&long).len(), 1_999);
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded_and_the_oldest_go() {
+        let mut kept = Kept::default();
+        kept.keep((0..READINGS_MAX + 2).map(sample));
+        assert_eq!((kept.readings.len(), kept.readings[0].hash.as_str()), (READINGS_MAX, "h2"));
+        for owner in 0..=REFUSALS_MAX {
+            kept.refuse(&owner.to_string(), 1, "rate_limited", 1);
+        }
+        kept.refuse("0", 1, "rate_limited", 1);
+        assert_eq!(kept.refusals.len(), REFUSALS_MAX);
+        assert_eq!(kept.refusals[&("0".to_owned(), 1, "rate_limited")], 2);
+    }
+
+    #[tokio::test]
+    async fn what_could_not_be_written_is_written_later() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("taxon.db");
+        let store = Store::open(&Database::Sqlite(path.clone()), Clock::System).await.unwrap();
+        assert!(store.create_account("a", "a@example.com", "hash").await.unwrap());
+        let history = History::new(store.clone());
+        let payer = |id: &str| Payer { id: id.to_owned(), resets: Resets::Monthly, limit: None };
+        history.refused(&payer("anon:192.0.2.7"), "rate_limited", 1);
+        assert!(history.kept.lock().unwrap().refusals.is_empty(), "strangers leave nothing");
+        let file = rusqlite::Connection::open(&path).unwrap();
+        file.execute_batch("ALTER TABLE readings RENAME TO elsewhere").unwrap();
+        history.kept.lock().unwrap().keep((0..2_500).map(sample));
+        history.refused(&payer("a"), "rate_limited", 3);
+        assert!(history.write().await.is_err());
+        history.kept.lock().unwrap().keep([sample(2_500)]);
+        history.refused(&payer("a"), "rate_limited", 1);
+        file.execute_batch("ALTER TABLE elsewhere RENAME TO readings").unwrap();
+        history.write().await.unwrap();
+        let rows = store.readings("a", &Recent::default(), 5_000).await.unwrap();
+        assert_eq!((rows.len(), store.usage("a", 1).await.unwrap()[0].refused), (2_501, 4));
+        history.write().await.unwrap();
+        assert_eq!(store.usage("a", 1).await.unwrap()[0].refused, 4, "and once");
+    }
+}

@@ -1,0 +1,194 @@
+//! The doors: sign up, sign in, sign out, and one-time links.
+
+use axum::extract::{Path, State};
+use axum::http::header;
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::frame::{PageError, notice, page, proof};
+use super::visitor::{Anyone, Posted, Visitor};
+use crate::accounts::{AccountError, LinkKind, Token};
+use crate::web::Web;
+
+#[derive(Deserialize)]
+pub(super) struct Credentials {
+    #[serde(default)]
+    email: String,
+    password: String,
+}
+
+/// A form of an address and a password, with what was said to it the last time.
+struct Door<'a> {
+    title: &'a str,
+    action: &'a str,
+    button: &'a str,
+    /// A new password is remembered by the browser as such.
+    is_new: bool,
+    asks_email: bool,
+    about: Markup,
+    said: Option<String>,
+}
+
+impl Door<'_> {
+    fn page(&self, visitor: &Visitor) -> Html<String> {
+        let kept = if self.is_new { "new-password" } else { "current-password" };
+        let main = html! {
+            h1 { (self.title) }
+            (self.about)
+            @if let Some(said) = &self.said { (notice("bad", said)) }
+            form.stack method="post" action=(self.action) {
+                (proof(visitor))
+                @if self.asks_email {
+                    label { "E-mail" input type="email" name="email" autocomplete="username" maxlength="254" required autofocus; }
+                }
+                label { "Password" input type="password" name="password" autocomplete=(kept) minlength=[self.is_new.then_some(10)] maxlength="256" required; }
+                @if self.is_new { p.hint { "At least 10 characters. A few words that you remember do well." } }
+                button { (self.button) }
+            }
+        };
+        page(visitor, self.title, main)
+    }
+}
+
+/// What a person can do about it; never which of the two was wrong.
+pub(super) fn account_sentence(error: AccountError) -> Result<String, PageError> {
+    match error {
+        AccountError::Invalid(words) => Ok(words.to_owned()),
+        AccountError::Wrong => Ok("The e-mail or the password is wrong.".to_owned()),
+        AccountError::Closed => Ok("Sign-up is off on this service. Ask its operator for an account.".to_owned()),
+        error @ (AccountError::TooMany { .. } | AccountError::Store(_)) => Err(error.into()),
+    }
+}
+
+/// In, and the session that this browser had before is over: nobody holds its cookie any more.
+async fn entered(web: &Web, visitor: &Visitor, token: &Token) -> Result<Response, PageError> {
+    if visitor.person.is_some() {
+        web.app.accounts.sign_out(visitor.token()).await?;
+    }
+    let mut response = Redirect::to("/account").into_response();
+    response.headers_mut().append(header::SET_COOKIE, visitor.session_cookie(Some(token)));
+    Ok(response)
+}
+
+fn sign_up_door(said: Option<String>) -> Door<'static> {
+    let about = html! {
+        p { "An account holds your API keys, your pool and your review queue. The free tier needs no card. Have one already? " a href="/sign-in" { "Sign in" } "." }
+    };
+    Door {
+        title: "Sign up",
+        action: "/sign-up",
+        button: "Make the account",
+        is_new: true,
+        asks_email: true,
+        about,
+        said,
+    }
+}
+
+fn sign_in_door(said: Option<String>, is_made: bool) -> Door<'static> {
+    let about = html! {
+        @if is_made {
+            (notice("good", "If nobody had that address yet, the account stands now. Sign in with it."))
+        }
+        p { "No account yet? " a href="/sign-up" { "Sign up" } "." }
+    };
+    Door { title: "Sign in", action: "/sign-in", button: "Sign in", is_new: false, asks_email: true, about, said }
+}
+
+pub(super) async fn sign_up(State(web): State<Web>, Anyone(visitor): Anyone) -> Result<Html<String>, PageError> {
+    let said =
+        (!web.app.accounts.is_sign_up_open().await?).then(|| account_sentence(AccountError::Closed)).transpose()?;
+    Ok(sign_up_door(said).page(&visitor))
+}
+
+pub(super) async fn make(
+    State(web): State<Web>,
+    Anyone(visitor): Anyone,
+    Posted(form): Posted<Credentials>,
+) -> Result<Html<String>, PageError> {
+    // The same page whether the address was free or taken: nobody learns who has an account.
+    match web.app.accounts.sign_up(&visitor.address, &form.email, &form.password).await {
+        Ok(()) => Ok(sign_in_door(None, true).page(&visitor)),
+        Err(error) => Ok(sign_up_door(Some(account_sentence(error)?)).page(&visitor)),
+    }
+}
+
+pub(super) async fn sign_in(Anyone(visitor): Anyone) -> Response {
+    if visitor.person.is_some() {
+        return Redirect::to("/account").into_response();
+    }
+    sign_in_door(None, false).page(&visitor).into_response()
+}
+
+pub(super) async fn enter(
+    State(web): State<Web>,
+    Anyone(visitor): Anyone,
+    Posted(form): Posted<Credentials>,
+) -> Result<Response, PageError> {
+    match web.app.accounts.sign_in(&visitor.address, &form.email, &form.password).await {
+        Ok(token) => entered(&web, &visitor, &token).await,
+        Err(error) => Ok(sign_in_door(Some(account_sentence(error)?), false).page(&visitor).into_response()),
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct Nothing {}
+
+pub(super) async fn leave(
+    State(web): State<Web>,
+    Anyone(visitor): Anyone,
+    Posted(Nothing {}): Posted<Nothing>,
+) -> Result<Response, PageError> {
+    web.app.accounts.sign_out(visitor.token()).await?;
+    Ok(left(&visitor))
+}
+
+/// Out, and to the first page.
+pub(super) fn left(visitor: &Visitor) -> Response {
+    let mut response = Redirect::to("/").into_response();
+    response.headers_mut().append(header::SET_COOKIE, visitor.session_cookie(None));
+    response
+}
+
+fn link_door(action: &str, asks_email: bool, said: Option<String>) -> Door<'_> {
+    let about = if asks_email {
+        html! { p { "This link makes the account that operates this service. It works once." } }
+    } else {
+        html! { p { "This link sets the password of your account. It works once, and signs you out everywhere else." } }
+    };
+    Door { title: "Your account", action, button: "Go on", is_new: true, asks_email, about, said }
+}
+
+/// Whoever sets a password is known already.
+async fn asks_email(web: &Web, token: &str) -> Result<bool, PageError> {
+    match web.app.accounts.link_kind(token).await? {
+        Some(LinkKind::Operator) => Ok(true),
+        Some(LinkKind::Password { .. }) => Ok(false),
+        None => Err(PageError::NotFound),
+    }
+}
+
+pub(super) async fn link(
+    State(web): State<Web>,
+    Anyone(visitor): Anyone,
+    Path(token): Path<String>,
+) -> Result<Html<String>, PageError> {
+    let asks_email = asks_email(&web, &token).await?;
+    Ok(link_door(&format!("/link/{token}"), asks_email, None).page(&visitor))
+}
+
+pub(super) async fn take(
+    State(web): State<Web>,
+    Anyone(visitor): Anyone,
+    Path(token): Path<String>,
+    Posted(form): Posted<Credentials>,
+) -> Result<Response, PageError> {
+    let asks_email = asks_email(&web, &token).await?;
+    match web.app.accounts.take_link(&visitor.address, &token, &form.email, &form.password).await {
+        Ok(session) => entered(&web, &visitor, &session).await,
+        Err(error) => Ok(link_door(&format!("/link/{token}"), asks_email, Some(account_sentence(error)?))
+            .page(&visitor)
+            .into_response()),
+    }
+}

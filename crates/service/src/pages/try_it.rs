@@ -1,0 +1,253 @@
+//! Try it, with an account or without: a hash goes in, the reading comes out. Looking at it again costs nothing.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, Query, State};
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use engine::{Account, Chain, Classification, Policy, Question, TxHash};
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::frame::{PageError, notice, page, proof, sentence};
+use super::parts::{harmless, when};
+use super::reading::{Shown, reading as drawn};
+use super::visitor::{Anyone, Posted, Visitor};
+use crate::app::{Asker, Call, Item, QuotaStatus};
+use crate::auth::Caller;
+use crate::error::ApiError;
+use crate::web::Web;
+
+/// Characters of a hash or a wallet.
+const ASKED_CHARS_MAX: usize = 128;
+/// Characters of an error, which quotes what was asked for; a link of a stranger may have asked.
+const SAID_CHARS_MAX: usize = 600;
+
+/// What to read, as a form or an address says it.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Asked {
+    #[serde(default)]
+    hash: String,
+    #[serde(default)]
+    chain: String,
+    #[serde(default)]
+    wallet: String,
+    #[serde(default)]
+    lp: String,
+    #[serde(default)]
+    wrap: String,
+    #[serde(default)]
+    lst: String,
+    #[serde(default)]
+    staking: String,
+}
+
+impl Asked {
+    fn policy(&self) -> Policy {
+        let mut policy = Policy::default();
+        let keys = [("lp", &self.lp), ("wrap", &self.wrap), ("lst", &self.lst), ("staking", &self.staking)];
+        for (key, value) in keys {
+            policy.set(key, value);
+        }
+        policy
+    }
+
+    fn item(&self) -> Result<Item, ApiError> {
+        let hash = TxHash::parse(self.hash.trim()).map_err(|error| ApiError::InvalidHash(error.to_string()))?;
+        let wallet = Some(self.wallet.trim()).filter(|text| !text.is_empty()).map(Account::parse).transpose();
+        let wallet = wallet.map_err(|error| ApiError::InvalidRequest(format!("wallet: {error}")))?;
+        let chain = Some(self.chain.trim()).filter(|text| !text.is_empty()).map(str::to_owned);
+        let question = Question { wallet, policy: self.policy(), explain: true, ..Question::default() };
+        Ok(Item { hash, tx_id: None, chain, question })
+    }
+
+    /// The address of the page that shows it.
+    fn page(&self, hash: &TxHash) -> String {
+        let fields = [("chain", &self.chain), ("wallet", &self.wallet)];
+        let given: Vec<(&str, &str)> = fields
+            .into_iter()
+            .map(|(name, value)| (name, value.trim()))
+            .filter(|(_, value)| !value.is_empty())
+            .collect();
+        let query = serde_urlencoded::to_string(given).unwrap_or_default();
+        if query.is_empty() { format!("/reading/{hash}") } else { format!("/reading/{hash}?{query}") }
+    }
+}
+
+/// Signed in, the account pays; else the address's pool of the day.
+async fn payer(web: &Web, visitor: &Visitor) -> Result<Arc<Caller>, ApiError> {
+    match &visitor.person {
+        Some(person) => Ok(Arc::new(web.app.caller(person).await?)),
+        None => Ok(Arc::new(web.app.anonymous(&visitor.address))),
+    }
+}
+
+/// A page that reads is a call like any other.
+async fn called(web: &Web, visitor: &Visitor) -> Result<Call, ApiError> {
+    let caller = payer(web, visitor).await?;
+    web.count_call(&caller).await?;
+    Ok(Call { caller, request_id: String::new() })
+}
+
+pub(super) async fn home(State(web): State<Web>, Anyone(visitor): Anyone) -> Result<Html<String>, PageError> {
+    let main = first_page(&web, &visitor, &Asked::default(), None).await?;
+    Ok(page(&visitor, "Reads blockchain transactions for tax", main))
+}
+
+async fn first_page(web: &Web, visitor: &Visitor, asked: &Asked, said: Option<&ApiError>) -> Result<Markup, ApiError> {
+    let caller = payer(web, visitor).await?;
+    let asker = if visitor.person.is_some() { Asker::Keyed(&caller) } else { Asker::Anonymous(&caller) };
+    let status = web.app.quota_status(asker, None).await?;
+    Ok(html! {
+        div.hero {
+            h1 { "What was this transaction, for tax?" }
+            p.lead { "Paste a transaction hash. taxon finds the chain, reads what really moved, and says what it was, with its reasons. Where it cannot know, it says so." }
+        }
+        @if let Some(error) = said {
+            (notice("bad", &harmless(&sentence(error), SAID_CHARS_MAX)))
+            @if *error == ApiError::QuotaExceeded && visitor.person.is_none() {
+                p { "For more, " a href="/sign-up" { "sign up" } ": the free tier has a pool of its own." }
+            }
+        }
+        form.try method="post" action="/try" {
+            (proof(visitor))
+            label { "Transaction hash" input name="hash" value=(harmless(&asked.hash, ASKED_CHARS_MAX)) maxlength=(ASKED_CHARS_MAX) placeholder="0x… or a Solana signature" autocomplete="off" spellcheck="false" required autofocus; }
+            details open[!asked.chain.is_empty() || !asked.wallet.is_empty()] {
+                summary { "Chain and wallet (found when left out)" }
+                label { "Chain" select name="chain" {
+                    option value="" { "find it" }
+                    @for slug in web.app.reader.served_slugs() { option value=(slug) selected[slug == asked.chain] { (slug) } }
+                } }
+                label { "Read it as this wallet saw it" input name="wallet" value=(harmless(&asked.wallet, ASKED_CHARS_MAX)) maxlength=(ASKED_CHARS_MAX) autocomplete="off" spellcheck="false"; }
+            }
+            button { "Read it" }
+            p.hint { (left(&status, visitor)) }
+        }
+        @if web.app.reader.served_slugs().iter().any(|slug| slug == "demo") { (samples(visitor)) }
+        section.pitch {
+            h2 { "What you get" }
+            ul {
+                li { "A category, one of five treatments, and whether it is taxable: yes, no, or undetermined." }
+                li { "Every amount to the last digit, from whom and to whom." }
+                li { "The evidence, down to the log or instruction." }
+                li { "An API of 100 transactions a call, clients, and tools for agents: " a href="/docs/quickstart" { "Quickstart" } "." }
+            }
+        }
+    })
+}
+
+fn left(status: &QuotaStatus, visitor: &Visitor) -> Markup {
+    match status {
+        QuotaStatus::Pool(pool) => html! {
+            (pool.left()) " of " (pool.limit()) " left " @if visitor.person.is_some() { "this month" } @else { "today" }
+            ". Repeats, plain transfers, approvals and spam are free."
+        },
+        QuotaStatus::Partner(_) => html! { "Metered: there is no limit." },
+    }
+}
+
+/// Transactions of the demo chains, each a click away.
+const SAMPLES: [(&str, &str, &str); 5] = [
+    ("A swap", "demo", "0x4269acca4df0873843feda1b6ecc1aaececfe3e9b7284969c47bc3e73874a109"),
+    ("Liquidity added", "demo", "0xb9945f15a9ad04591ac0fc41c2cef241357be0d772709204a2eef8cf4b8381a0"),
+    ("A flash loan", "demo", "0x1df7c94698a5a77de22d4e0a3954b883761ed291b9b467525262e3413849dff9"),
+    ("A forged swap", "demo", "0x2a5dc6561c39e2d6d7c72872f80219949209994a823d112d4010c827f075ddb4"),
+    ("Several accounts", "demo", "0xc5074f9b7e34db9b68016d06df725ed4be2397230efb2f381e05695d30e1a187"),
+];
+
+fn samples(visitor: &Visitor) -> Markup {
+    html! {
+        section aria-labelledby="samples" {
+            h2 id="samples" { "Or one of these" }
+            p.hint { "From the demo chain: real contracts, recorded." }
+            ul.samples { @for (name, chain, hash) in SAMPLES { li {
+                form method="post" action="/try" {
+                    (proof(visitor))
+                    input type="hidden" name="hash" value=(hash);
+                    input type="hidden" name="chain" value=(chain);
+                    button.plain { (name) }
+                }
+            } } }
+        }
+    }
+}
+
+pub(super) async fn read(
+    State(web): State<Web>,
+    Anyone(visitor): Anyone,
+    Posted(asked): Posted<Asked>,
+) -> Result<Response, PageError> {
+    let result = async {
+        let call = called(&web, &visitor).await?;
+        let item = asked.item()?;
+        let (app, hash) = (Arc::clone(&web.app), item.hash);
+        web.see_through(async move { app.classify(&call, item).await }).await?;
+        Ok::<_, ApiError>(hash)
+    };
+    match result.await {
+        Ok(hash) => Ok(Redirect::to(&asked.page(&hash)).into_response()),
+        // Tells how long to wait.
+        Err(error @ ApiError::RateLimited { .. }) => Err(error.into()),
+        Err(error) => {
+            let main = first_page(&web, &visitor, &asked, Some(&error)).await?;
+            Ok((error.status(), page(&visitor, "That did not work", main)).into_response())
+        }
+    }
+}
+
+/// What the person made of it, where it was left to a person.
+async fn reviewed(web: &Web, visitor: &Visitor, row: &Classification) -> Result<Markup, PageError> {
+    let (Some(person), Some(hash)) = (&visitor.person, &row.hash) else { return Ok(html! {}) };
+    let wallet = row.perspective.map(|wallet| wallet.to_string());
+    let kept = web.app.accounts.reading(&person.owner_id, hash, wallet.as_deref()).await?;
+    Ok(match kept.as_ref().and_then(|kept| Some((kept.review_category.as_deref()?, kept.reviewed_at?))) {
+        Some((category, at)) => html! {
+            p.notice.good { "You read it as " code { (category) } " on " (when(at)) ". " a href="/review?done=yes" { "Your reviews" } }
+        },
+        None if row.needs_review => {
+            html! { p.notice { "This one waits for you: " a href="/review" { "mark it as reviewed" } "." } }
+        }
+        None => html! {},
+    })
+}
+
+/// A reading that the caller has paid for in this period is shown; any other is offered.
+pub(super) async fn reading(
+    State(web): State<Web>,
+    Anyone(visitor): Anyone,
+    Path(hash): Path<String>,
+    Query(mut asked): Query<Asked>,
+) -> Result<Response, PageError> {
+    asked.hash = hash;
+    let item = match asked.item() {
+        Ok(item) => item,
+        Err(_) => return Err(PageError::NotFound),
+    };
+    let here = format!("/reading/{}", item.hash);
+    let call = called(&web, &visitor).await?;
+    // Asked first, because even a place that is given back at once is missing for a moment, and anybody's page may lead here.
+    let read = if web.app.accounts.was_classified(&call.caller.payer, &item.hash).await? {
+        let app = Arc::clone(&web.app);
+        web.see_through(async move { app.classify_again(&call, item).await }).await
+    } else {
+        Ok(None)
+    };
+    match read {
+        Ok(Some(row)) => {
+            let chain: Option<Arc<Chain>> =
+                row.chain.as_deref().and_then(|slug| web.app.reader.registry.find(slug)).cloned();
+            let wallet = Some(asked.wallet.trim()).filter(|wallet| !wallet.is_empty());
+            let shown =
+                Shown { row: &row, chain: chain.as_deref(), policy: asked.policy(), here: &here, asked_wallet: wallet };
+            let main = html! { (reviewed(&web, &visitor, &row).await?) (drawn(&shown)) };
+            Ok(page(&visitor, "A reading", main).into_response())
+        }
+        Ok(None) => {
+            let main = first_page(&web, &visitor, &asked, None).await?;
+            Ok(page(&visitor, "Read it", main).into_response())
+        }
+        Err(error) => {
+            let main = first_page(&web, &visitor, &asked, Some(&error)).await?;
+            Ok((error.status(), page(&visitor, "That did not work", main)).into_response())
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! What was read for whom, what a person made of it, and how an owner's days went.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sqlx::QueryBuilder;
+
+use super::{PURGE_ROWS_MAX, Payer, Resets, Store, StoreError, on};
+
+/// Rows of one statement. SQLite takes 32,766 parameters, of which a row needs 12.
+const ROWS_MAX: usize = 500;
+const DAY_MILLIS: i64 = 86_400_000;
+const DAYS_MAX: u32 = 366;
+
+/// How one transaction was read for one owner and wallet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reading {
+    pub owner_id: String,
+    pub hash: String,
+    pub wallet: String,
+    pub chain: String,
+    pub category: &'static str,
+    pub treatment: &'static str,
+    pub taxable: Option<bool>,
+    pub confidence: i64,
+    pub needs_review: bool,
+    pub protocol: Option<String>,
+    pub note: Option<String>,
+    /// Milliseconds since 1970.
+    pub at: i64,
+}
+
+impl Reading {
+    fn key(&self) -> (&str, &str, &str) {
+        (&self.owner_id, &self.hash, &self.wallet)
+    }
+}
+
+/// How often an owner was refused on one day, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    pub owner_id: String,
+    /// Days since 1970.
+    pub day: i64,
+    pub code: &'static str,
+    pub count: i64,
+}
+
+/// A reading, with the person's review where there is one.
+#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+pub struct ReadingRow {
+    pub hash: String,
+    pub wallet: String,
+    pub chain: String,
+    pub category: String,
+    pub treatment: String,
+    pub taxable: Option<bool>,
+    pub confidence: i64,
+    pub needs_review: bool,
+    pub protocol: Option<String>,
+    pub note: Option<String>,
+    /// Milliseconds since 1970.
+    pub at: i64,
+    pub review_category: Option<String>,
+    pub review_comment: Option<String>,
+    /// Milliseconds since 1970.
+    pub reviewed_at: Option<i64>,
+}
+
+impl ReadingRow {
+    /// Where the next page starts.
+    pub fn cursor(&self) -> (i64, String, String) {
+        (self.at, self.hash.clone(), self.wallet.clone())
+    }
+}
+
+/// Which readings.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Recent {
+    /// The start of a hash, a category, a chain or a protocol.
+    pub text: Option<String>,
+    pub needs_review: Option<bool>,
+    pub reviewed: Option<bool>,
+    /// The last row of the page before.
+    pub before: Option<(i64, String, String)>,
+}
+
+/// One UTC day of an owner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Day {
+    /// As in 2026-11-15.
+    pub date: String,
+    pub billable: i64,
+    pub free: i64,
+    pub refused: i64,
+}
+
+macro_rules! reading_rows {
+    ($($which:literal),+) => {
+        concat!(
+            "SELECT readings.hash, readings.wallet, readings.chain, readings.category, readings.treatment, readings.taxable,
+                    readings.confidence, readings.needs_review, readings.protocol, readings.note, readings.at,
+                    reviews.category AS review_category, reviews.comment AS review_comment, reviews.at AS reviewed_at
+             FROM readings LEFT JOIN reviews ON reviews.owner_id = readings.owner_id AND reviews.hash = readings.hash
+                 AND reviews.wallet = readings.wallet
+             WHERE readings.owner_id = $1 ",
+            $($which),+
+        )
+    };
+}
+
+/// Each text has the index that it needs: one for all rows, one for those that need review.
+macro_rules! recent_rows {
+    ($needs_review:literal) => {
+        reading_rows!(
+            $needs_review,
+            " AND (readings.at, readings.hash, readings.wallet) < ($3, $4, $5)
+              AND (CAST($6 AS BOOLEAN) IS NULL OR (reviews.at IS NOT NULL) = $6)
+              AND (CAST($7 AS TEXT) IS NULL OR lower(readings.hash) LIKE $7 ESCAPE '!' OR readings.category LIKE $7 ESCAPE '!'
+                   OR readings.chain LIKE $7 ESCAPE '!' OR lower(readings.protocol) LIKE $7 ESCAPE '!')
+              ORDER BY readings.at DESC, readings.hash DESC, readings.wallet DESC LIMIT $8"
+        )
+    };
+}
+
+impl Store {
+    /// Writes all of it or nothing. Of several readings of one hash and wallet the last stands; what belongs to an owner who has left is
+    /// let go.
+    pub async fn write_history(&self, readings: &[Reading], refusals: &[Refusal]) -> Result<(), StoreError> {
+        let latest: BTreeMap<_, &Reading> = readings.iter().map(|reading| (reading.key(), reading)).collect();
+        let owners = readings.iter().map(|row| &row.owner_id).chain(refusals.iter().map(|row| &row.owner_id));
+        let owners: BTreeSet<&str> = owners.map(String::as_str).collect();
+        if owners.is_empty() {
+            return Ok(());
+        }
+        on!(self, store => {
+            let mut transaction = store.begin().await?;
+            let mut ask = QueryBuilder::new("SELECT id FROM owners WHERE email LIKE '%@%' AND id IN (");
+            let mut ids = ask.separated(", ");
+            for owner in &owners {
+                ids.push_bind(*owner);
+            }
+            ask.push(")").push(store.holding());
+            let standing: Vec<(String,)> =
+                ask.build_query_as().persistent(false).fetch_all(&mut *transaction).await?;
+            let standing: BTreeSet<&str> = standing.iter().map(|(id,)| id.as_str()).collect();
+            let rows: Vec<&Reading> =
+                latest.into_values().filter(|reading| standing.contains(reading.owner_id.as_str())).collect();
+            for rows in rows.chunks(ROWS_MAX) {
+                let mut insert = QueryBuilder::new(
+                    "INSERT INTO readings (owner_id, hash, wallet, chain, category, treatment, taxable, confidence,
+                                           needs_review, protocol, note, at) ",
+                );
+                insert.push_values(rows, |mut row, reading| {
+                    row.push_bind(&reading.owner_id)
+                        .push_bind(&reading.hash)
+                        .push_bind(&reading.wallet)
+                        .push_bind(&reading.chain)
+                        .push_bind(reading.category)
+                        .push_bind(reading.treatment)
+                        .push_bind(reading.taxable)
+                        .push_bind(reading.confidence)
+                        .push_bind(reading.needs_review)
+                        .push_bind(&reading.protocol)
+                        .push_bind(&reading.note)
+                        .push_bind(reading.at);
+                });
+                insert.push(
+                    " ON CONFLICT (owner_id, hash, wallet) DO UPDATE SET chain = excluded.chain,
+                      category = excluded.category, treatment = excluded.treatment, taxable = excluded.taxable,
+                      confidence = excluded.confidence, needs_review = excluded.needs_review, protocol = excluded.protocol,
+                      note = excluded.note, at = excluded.at WHERE excluded.at >= readings.at",
+                );
+                insert.build().persistent(false).execute(&mut *transaction).await?;
+            }
+            for refusal in refusals.iter().filter(|refusal| standing.contains(refusal.owner_id.as_str())) {
+                sqlx::query(
+                    "INSERT INTO refusals (owner_id, day, code, count) VALUES ($1, $2, $3, $4)
+                     ON CONFLICT (owner_id, day, code) DO UPDATE SET count = refusals.count + excluded.count",
+                )
+                .bind(&refusal.owner_id)
+                .bind(refusal.day)
+                .bind(refusal.code)
+                .bind(refusal.count)
+                .execute(&mut *transaction)
+                .await?;
+            }
+            transaction.commit().await?;
+            Ok(())
+        })
+    }
+
+    /// Deletes an owner's readings and refusals from before the given time, except what has a review and the current month's; tells how
+    /// many readings went.
+    pub async fn purge_history(&self, owner_id: &str, before: i64) -> Result<u64, StoreError> {
+        let before = before.min(month_start(self.now().await?));
+        let mut purged = 0u64;
+        on!(self, store => {
+            sqlx::query("DELETE FROM refusals WHERE owner_id = $1 AND day < $2")
+                .bind(owner_id)
+                .bind(before.div_euclid(DAY_MILLIS))
+                .execute(store.pool())
+                .await?;
+            loop {
+                let gone = sqlx::query(
+                    "DELETE FROM readings WHERE (owner_id, hash, wallet) IN (
+                         SELECT owner_id, hash, wallet FROM readings WHERE owner_id = $1 AND at < $2 AND NOT EXISTS (
+                             SELECT 1 FROM reviews WHERE reviews.owner_id = readings.owner_id
+                             AND reviews.hash = readings.hash AND reviews.wallet = readings.wallet)
+                         ORDER BY at LIMIT $3)",
+                )
+                .bind(owner_id)
+                .bind(before)
+                .bind(PURGE_ROWS_MAX)
+                .execute(store.pool())
+                .await?;
+                if gone.rows_affected() == 0 {
+                    return Ok(purged);
+                }
+                purged = purged.saturating_add(gone.rows_affected());
+            }
+        })
+    }
+
+    /// The newest first, at most `limit`.
+    pub async fn readings(&self, owner_id: &str, filter: &Recent, limit: i64) -> Result<Vec<ReadingRow>, StoreError> {
+        let text = match filter.needs_review {
+            None => recent_rows!(" AND CAST($2 AS BOOLEAN) IS NULL"),
+            Some(_) => recent_rows!(" AND readings.needs_review = $2"),
+        };
+        let (at, hash, wallet) = filter.before.clone().unwrap_or((i64::MAX, String::new(), String::new()));
+        let pattern = filter.text.as_deref().map(starting_with);
+        on!(self, store => {
+            let rows = sqlx::query_as(text)
+                .bind(owner_id)
+                .bind(filter.needs_review)
+                .bind(at)
+                .bind(hash)
+                .bind(wallet)
+                .bind(filter.reviewed)
+                .bind(pattern)
+                .bind(limit)
+                .fetch_all(store.pool())
+                .await?;
+            Ok(rows)
+        })
+    }
+
+    /// Whether the payer has had this transaction classified in this period, free or not.
+    pub async fn was_classified(&self, payer: &Payer, hash: &str) -> Result<bool, StoreError> {
+        let period = payer.resets.period(self.now().await?);
+        on!(self, store => {
+            let row = sqlx::query_as(
+                "SELECT EXISTS (SELECT 1 FROM entries WHERE payer = $1 AND period = $2 AND hash = $3)",
+            );
+            let (was,): (bool,) = row.bind(&payer.id).bind(period).bind(hash).fetch_one(store.pool()).await?;
+            Ok(was)
+        })
+    }
+
+    /// Without a wallet, the newest of the hash.
+    pub async fn reading(
+        &self,
+        owner_id: &str,
+        hash: &str,
+        wallet: Option<&str>,
+    ) -> Result<Option<ReadingRow>, StoreError> {
+        on!(self, store => {
+            let row = sqlx::query_as(reading_rows!(
+                "AND readings.hash = $2 AND (CAST($3 AS TEXT) IS NULL OR readings.wallet = $3)
+                 ORDER BY readings.at DESC, readings.wallet LIMIT 1"
+            ));
+            Ok(row.bind(owner_id).bind(hash).bind(wallet).fetch_optional(store.pool()).await?)
+        })
+    }
+
+    /// How many readings of the owner need review and have none.
+    pub async fn unreviewed(&self, owner_id: &str) -> Result<i64, StoreError> {
+        on!(self, store => {
+            let (count,): (i64,) = sqlx::query_as(
+                "SELECT count(*) FROM readings WHERE owner_id = $1 AND needs_review = TRUE AND NOT EXISTS (
+                     SELECT 1 FROM reviews WHERE reviews.owner_id = readings.owner_id AND reviews.hash = readings.hash
+                     AND reviews.wallet = readings.wallet)",
+            )
+            .bind(owner_id)
+            .fetch_one(store.pool())
+            .await?;
+            Ok(count)
+        })
+    }
+
+    /// False where the owner has no such reading.
+    pub async fn review(
+        &self,
+        owner_id: &str,
+        hash: &str,
+        wallet: &str,
+        category: &str,
+        comment: &str,
+    ) -> Result<bool, StoreError> {
+        let now = self.now().await?;
+        on!(self, store => {
+            let done = sqlx::query(
+                "INSERT INTO reviews (owner_id, hash, wallet, category, comment, at)
+                 SELECT owner_id, hash, wallet, $4, $5, $6 FROM readings WHERE owner_id = $1 AND hash = $2 AND wallet = $3
+                 ON CONFLICT (owner_id, hash, wallet) DO UPDATE
+                 SET category = excluded.category, comment = excluded.comment, at = excluded.at",
+            )
+            .bind(owner_id)
+            .bind(hash)
+            .bind(wallet)
+            .bind(category)
+            .bind(comment)
+            .bind(now)
+            .execute(store.pool())
+            .await?;
+            Ok(done.rows_affected() == 1)
+        })
+    }
+
+    pub async fn unreview(&self, owner_id: &str, hash: &str, wallet: &str) -> Result<bool, StoreError> {
+        on!(self, store => {
+            let done = sqlx::query("DELETE FROM reviews WHERE owner_id = $1 AND hash = $2 AND wallet = $3");
+            let done = done.bind(owner_id).bind(hash).bind(wallet).execute(store.pool()).await?;
+            Ok(done.rows_affected() == 1)
+        })
+    }
+
+    /// The last `days` UTC days of the owner, today included, oldest first; a day without anything is there too.
+    pub async fn usage(&self, owner_id: &str, days: u32) -> Result<Vec<Day>, StoreError> {
+        let today = self.now().await?.div_euclid(DAY_MILLIS);
+        let first = today.saturating_add(1).saturating_sub(i64::from(days.clamp(1, DAYS_MAX)));
+        // What took its place in the last moment of a month may be written down on the first day of the next.
+        let month = Resets::Monthly.period(first.saturating_sub(1).saturating_mul(DAY_MILLIS));
+        let since = first.saturating_mul(DAY_MILLIS);
+        let (rows, refused) = on!(self, store => {
+            let rows = sqlx::query_as(
+                "SELECT at / 86400000 AS day, billed = 'free' AS is_free, count(*) AS rows FROM entries
+                 WHERE payer = $1 AND period >= $2 AND at >= $3 GROUP BY 1, 2",
+            );
+            let rows: Vec<(i64, bool, i64)> =
+                rows.bind(owner_id).bind(month).bind(since).fetch_all(store.pool()).await?;
+            let refused = sqlx::query_as(
+                "SELECT day, CAST(sum(count) AS BIGINT) AS rows FROM refusals WHERE owner_id = $1 AND day >= $2 GROUP BY day",
+            );
+            let refused: Vec<(i64, i64)> = refused.bind(owner_id).bind(first).fetch_all(store.pool()).await?;
+            (rows, refused)
+        });
+        let date = |day: i64| Resets::Daily.period(day.saturating_mul(DAY_MILLIS));
+        let empty = |day: i64| (day, Day { date: date(day), billable: 0, free: 0, refused: 0 });
+        let mut days: BTreeMap<i64, Day> = (first..=today).map(empty).collect();
+        for (day, is_free, count) in rows {
+            if let Some(day) = days.get_mut(&day) {
+                *(if is_free { &mut day.free } else { &mut day.billable }) = count;
+            }
+        }
+        for (day, count) in refused {
+            if let Some(day) = days.get_mut(&day) {
+                day.refused = count;
+            }
+        }
+        Ok(days.into_values().collect())
+    }
+}
+
+/// The first moment of the UTC month.
+fn month_start(millis: i64) -> i64 {
+    let at = jiff::Timestamp::from_millisecond(millis).unwrap_or_default();
+    let first = at.to_zoned(jiff::tz::TimeZone::UTC).date().first_of_month();
+    first.to_zoned(jiff::tz::TimeZone::UTC).map_or(0, |first| first.timestamp().as_millisecond())
+}
+
+/// As a pattern, in lower case and without meaning of its own.
+fn starting_with(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len() + 1);
+    for c in text.chars() {
+        if matches!(c, '!' | '%' | '_') {
+            pattern.push('!');
+        }
+        pattern.push(c.to_ascii_lowercase());
+    }
+    pattern.push('%');
+    pattern
+}
