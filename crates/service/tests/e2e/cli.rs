@@ -85,6 +85,19 @@ fn keys_are_made_listed_and_revoked_and_shown_once() {
 }
 
 #[test]
+fn an_owner_gets_a_link_to_set_a_password() {
+    let folder = tempfile::tempdir().unwrap();
+    let link = |email: &str| taxon(folder.path(), &["accounts", "link", email]);
+    let said_once = said(&link("a@example.com"));
+    let token = said_once.lines().last().and_then(|path| path.strip_prefix("/link/")).unwrap().to_owned();
+    assert!(token.len() == 64 && token.bytes().all(|byte| byte.is_ascii_hexdigit()), "{said_once}");
+    assert!(!said(&link("a@example.com")).contains(&token), "each is another");
+    assert_eq!(link("nobody").status.code(), Some(2));
+    assert!(!said(&taxon(folder.path(), &["accounts", "list"])).contains("a@example.com"), "it is no account yet");
+    assert_eq!(taxon(folder.path(), &["accounts", "operator", "a@example.com"]).status.code(), Some(1));
+}
+
+#[test]
 fn the_configuration_in_force_shows_no_secret() {
     let folder = tempfile::tempdir().unwrap();
     let printed = said(&taxon(folder.path(), &["config"]));

@@ -22,6 +22,7 @@ mod limits;
 mod mcp;
 mod meter;
 mod openapi;
+mod pages;
 mod quota;
 mod reading;
 mod requests;

@@ -1,0 +1,141 @@
+//! The dashboard over real HTTP: who may enter, what a form needs, what is whose, and what it costs. The list of routes is taken from
+//! the router's own text, so that a new page cannot be forgotten here.
+
+mod browser;
+mod doors;
+mod forms;
+mod history;
+mod leaving;
+mod operator;
+mod owners;
+mod races;
+mod strangers;
+mod try_it;
+
+use super::harness::{Taxon, demo_scenario};
+use browser::{Browser, PASSWORD, Page};
+
+/// Pages that anybody may see and forms that anybody may send.
+const OPEN: [&str; 7] = ["/", "/try", "/reading/{hash}", "/sign-up", "/sign-in", "/sign-out", "/link/{token}"];
+
+struct Route {
+    path: &'static str,
+    is_page: bool,
+    is_form: bool,
+    /// The page that whoever loads the address of a form is led to.
+    leads_to: Option<&'static str>,
+}
+
+impl Route {
+    fn is_open(&self) -> bool {
+        OPEN.contains(&self.path)
+    }
+}
+
+/// Every route of the dashboard but its files.
+fn routes() -> Vec<Route> {
+    let text = include_str!("../../src/pages.rs");
+    let lines = text.lines().filter_map(|line| line.trim().strip_prefix(".route(\"")?.split_once('"'));
+    let routes: Vec<Route> = lines
+        .filter(|(path, _)| !path.starts_with("/assets/"))
+        .map(|(path, how)| {
+            let leads_to = how.split_once("get(|| to(\"").map(|(_, rest)| rest.split_once('"').unwrap().0);
+            let is_page = how.contains("get(") && leads_to.is_none();
+            Route { path, is_page, is_form: how.contains("post("), leads_to }
+        })
+        .collect();
+    let all = text.matches(".route(").count() - text.matches(".route())").count();
+    assert_eq!(routes.len(), all - text.matches(".route(\"/assets/").count(), "a route on one line each");
+    assert!(routes.len() >= 23 && routes.iter().all(|route| route.is_page || route.is_form));
+    routes
+}
+
+/// What the parameters of paths stand for.
+struct Names {
+    hash: String,
+    wallet: String,
+    token: String,
+    key_id: String,
+    owner_id: String,
+    email: String,
+}
+
+impl Names {
+    /// The path with its parameters filled in.
+    fn path(&self, route: &Route) -> String {
+        let id = if route.path.starts_with("/operator/") { &self.owner_id } else { &self.key_id };
+        let path = route.path.replace("{hash}", &self.hash).replace("{token}", &self.token).replace("{id}", id);
+        assert!(!path.contains('{'), "say what {path} stands for");
+        path
+    }
+
+    /// A form that would do something, if it were let.
+    fn fields(&self, route: &Route) -> Vec<(&str, &str)> {
+        match route.path {
+            "/try" => vec![("hash", &self.hash)],
+            "/sign-up" => vec![("email", "fresh@example.com"), ("password", PASSWORD)],
+            "/sign-in" => vec![("email", &self.email), ("password", PASSWORD)],
+            "/link/{token}" => vec![("password", PASSWORD)],
+            "/account/keys" => vec![("name", "made")],
+            "/account/keys/{id}/name" => vec![("name", "renamed")],
+            "/account/password" => vec![("old", "not the password"), ("new", "another password")],
+            "/account/delete" => vec![("password", "not the password")],
+            "/review/{hash}" => vec![("wallet", &self.wallet), ("category", "swap"), ("comment", "changed")],
+            "/review/{hash}/reopen" => vec![("wallet", &self.wallet)],
+            "/operator/sign-up" => vec![("open", "no")],
+            "/operator/owners/{id}/tier" => vec![("tier", "pro"), ("pool", "7")],
+            "/sign-out"
+            | "/account/keys/{id}/revoke"
+            | "/account/sign-out-everywhere"
+            | "/operator/owners/{id}/revoke" => Vec::new(),
+            other => panic!("say what the form of {other} holds"),
+        }
+    }
+}
+
+fn hash(name: &str) -> String {
+    demo_scenario().named(name).hash.clone()
+}
+
+/// Everything that somebody sees of what is theirs. Two of these are equal when nothing has changed.
+async fn seen(browser: &mut Browser) -> Vec<String> {
+    let mut all = Vec::new();
+    for path in ["/account", "/usage", "/usage.csv", "/review", "/review?done=yes", "/operator", "/"] {
+        all.push(browser.get(path).await.text);
+    }
+    all
+}
+
+/// Looks again until it is so: what was read is written down within a second or two.
+async fn until(browser: &mut Browser, path: &str, is_so: impl Fn(&Page) -> bool) -> Page {
+    for _ in 0..60 {
+        let page = browser.get(path).await;
+        if is_so(&page) {
+            return page;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    panic!("{path} did not come to it: {}", browser.get(path).await.text);
+}
+
+/// An owner with a key that was used, a reading and a review of it.
+async fn busy(taxon: &Taxon, browser: &mut Browser, email: &str) -> Names {
+    let key = browser.new_key("the name of a key").await;
+    let done = demo_scenario().named("userop_bundle_of_two").clone();
+    let answer = taxon.post_as(&key, "/v1/classify", &serde_json::json!({ "hash": done.hash })).await;
+    assert_eq!((answer.status, &answer.body["needs_review"]), (200, &serde_json::json!(true)), "{}", answer.body);
+    let wallet = answer.body["perspective"].as_str().unwrap().to_owned();
+    let action = format!("/review/{}", done.hash);
+    until(browser, "/review", |page| page.has(&action)).await;
+    let marked = browser.submit("/review", &action, &[("category", "self_transfer"), ("comment", "mine alone")]).await;
+    assert_eq!(marked.location(), "/review", "{}", marked.text);
+    until(browser, "/account", |page| !page.has("never")).await;
+    Names {
+        hash: done.hash,
+        wallet,
+        token: browser::link(&taxon.setup, "linked@example.com").replace("/link/", ""),
+        key_id: key[4..12].to_owned(),
+        owner_id: "0".repeat(32),
+        email: email.to_owned(),
+    }
+}

@@ -1,0 +1,191 @@
+//! What an owner sees of days, readings and reviews, on one instance and on several that share a database.
+
+use serde_json::json;
+
+use super::browser::{Browser, PAGE_BYTES_MAX, PASSWORD, proxied};
+use super::{hash, until};
+use crate::harness::{Postgres, demo_scenario, free_port};
+
+/// The records of a CSV, as RFC 4180 has it.
+fn records(text: &str) -> Vec<Vec<String>> {
+    let (mut all, mut record, mut field) = (Vec::new(), Vec::new(), String::new());
+    let mut chars = text.chars().peekable();
+    let mut is_quoted = false;
+    while let Some(c) = chars.next() {
+        match c {
+            '"' if is_quoted && chars.peek() == Some(&'"') => field.push(chars.next().unwrap()),
+            '"' => is_quoted = !is_quoted,
+            ',' if !is_quoted => record.push(std::mem::take(&mut field)),
+            '\r' if !is_quoted && chars.peek() == Some(&'\n') => {
+                chars.next();
+                record.push(std::mem::take(&mut field));
+                all.push(std::mem::take(&mut record));
+            }
+            c => field.push(c),
+        }
+    }
+    assert!(!is_quoted && field.is_empty() && record.is_empty(), "it ends with a line");
+    all
+}
+
+async fn comes_and_goes(first: &crate::harness::Taxon, second: &crate::harness::Taxon) {
+    let mut person = Browser::new(first, "192.0.2.1");
+    assert!(person.sign_up("a@example.com", PASSWORD).await.has("Sign in with it"));
+    assert_eq!(person.sign_in("a@example.com", PASSWORD).await.status, 303);
+    let mut there = person.at(second);
+    assert!(there.is_signed_in().await, "a session holds on every instance");
+    let key = there.new_key("on the second").await;
+    assert!(person.get("/account").await.has("on the second"));
+    let names = ["v2_swap_eth_in", "plain_transfer", "userop_bundle_of_two"];
+    let items: Vec<_> = names.iter().map(|name| json!({ "hash": hash(name) })).collect();
+    assert_eq!(first.post_as(&key, "/v1/classify-batch", &json!({ "hashes": items })).await.status, 200);
+    // The pool of two is used up by the swap and the bundle.
+    assert_eq!(second.post_as(&key, "/v1/classify", &json!({ "hash": hash("weth_wrap") })).await.status, 402);
+
+    let usage = until(&mut there, "/usage", |page| {
+        page.has("in this time: 1.") && page.text.matches("/reading/0x").count() == 3
+    })
+    .await;
+    assert!(usage.has("<strong>2</strong> of 2 used, <strong>0</strong> left"), "{}", usage.text);
+    assert!(usage.has("<td>2</td><td>1</td><td>1</td>"), "billable, free, refused: {}", usage.text);
+
+    let bundle = hash("userop_bundle_of_two");
+    let action = format!("/review/{bundle}");
+    let comment = "=HYPERLINK(\"http://evil.example\"), <b>\r\nsecond \"line\" \u{202e}";
+    let marked = there.submit("/review", &action, &[("category", "swap"), ("comment", comment)]).await;
+    assert_eq!(marked.location(), "/review", "{}", marked.text);
+    let done = person.get("/review?done=yes").await;
+    assert!(done.has("&lt;b&gt;") && !done.has("<b>"), "{}", done.text);
+
+    let csv = person.get("/usage.csv").await;
+    assert_eq!((csv.status, csv.header("content-type")), (200, "text/csv; charset=utf-8"));
+    assert!(csv.header("content-disposition").starts_with("attachment"), "{:?}", csv.headers);
+    let rows = records(&csv.text);
+    assert_eq!(rows.len(), 4);
+    assert!(rows.iter().all(|row| row.len() == 14), "{rows:?}");
+    let at = |name: &str| rows[0].iter().position(|column| column == name).unwrap();
+    let row = rows.iter().find(|row| row[at("hash")] == bundle).unwrap();
+    assert_eq!(row[at("review_comment")], "'=HYPERLINK(\"http://evil.example\"), <b>\nsecond \"line\" \u{202e}");
+    assert_eq!((row[at("reviewed_category")].as_str(), row[at("needs_review")].as_str()), ("swap", "true"));
+    for start in ["@SUM(1)", "+1", "-1", "=1", "\t=1"] {
+        there.submit("/review?done=yes", &action, &[("category", "swap"), ("comment", start)]).await;
+        let rows = records(&person.get("/usage.csv").await.text);
+        let row = rows.iter().find(|row| row[at("hash")] == bundle).unwrap();
+        assert_eq!(row[at("review_comment")], format!("'{}", start.trim()));
+    }
+
+    // What is looked for is text: no pattern, no quote, no control character means anything.
+    let count = async |browser: &mut Browser, query: &str| {
+        browser.get(&format!("/usage?{query}")).await.text.matches("/reading/0x").count()
+    };
+    for (query, rows) in [
+        ("find=", 3),
+        ("find=%25", 0),
+        ("find=_", 0),
+        ("find=%", 0),
+        ("find=swap", 1),
+        ("find=SWAP", 1),
+        ("find=sw_p", 0),
+        ("find=s%25", 0),
+        ("find=!", 0),
+        ("find='", 0),
+        ("find=%00", 0),
+        ("find=demo", 3),
+        ("review=yes", 1),
+        ("find=demo&review=yes", 1),
+    ] {
+        assert_eq!(count(&mut there, query).await, rows, "{query}");
+    }
+    assert_eq!(count(&mut there, &format!("find={}", bundle[..12].to_uppercase().replace("0X", "0x"))).await, 1);
+    assert_eq!(records(&person.get("/usage.csv?find=swap").await.text).len(), 2);
+
+    let long = "é".repeat(1_001);
+    for (fields, said) in [
+        (vec![("category", "nonsense")], "not a category"),
+        (vec![("category", "swap"), ("comment", "a\0b")], "no control characters"),
+        (vec![("category", "swap"), ("comment", long.as_str())], "at most 2,000"),
+    ] {
+        let page = there.submit("/review?done=yes", &action, &fields).await;
+        assert!(page.has(said), "{}", page.text);
+    }
+    let elsewhere = demo_scenario().wallet;
+    let other_wallet = [("wallet", elsewhere.as_str()), ("category", "swap")];
+    assert_eq!(there.submit("/review?done=yes", &action, &other_wallet).await.status, 404);
+    assert_eq!(there.submit("/review?done=yes", &format!("{action}/reopen"), &[]).await.location(), "/review");
+    assert!(person.get("/review").await.has("<strong>1</strong> open"));
+
+    assert_eq!(person.submit("/account", "/account/sign-out-everywhere", &[]).await.status, 303);
+    assert!(!there.is_signed_in().await, "everywhere is on every instance");
+}
+
+#[tokio::test]
+async fn days_readings_and_reviews_are_told_and_exported() {
+    let taxon = proxied().with("TAXON_POOL_DEV", "2").start().await;
+    comes_and_goes(&taxon, &taxon).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_instances_on_one_database_are_one_service() {
+    let postgres = Postgres::start();
+    let setup = proxied().with("TAXON_POOL_DEV", "2").with("TAXON_DATABASE_URL", &postgres.url);
+    let (first, second) = (setup.start().await, setup.start_on(free_port(), String::new()).await);
+    comes_and_goes(&first, &second).await;
+    // Tries are counted together.
+    for at in 0..5 {
+        let taxon = if at % 2 == 0 { &first } else { &second };
+        assert_eq!(Browser::new(taxon, &format!("10.0.0.{at}")).sign_in("b@example.com", PASSWORD).await.status, 200);
+    }
+    assert_eq!(Browser::new(&second, "10.0.0.9").sign_in("b@example.com", PASSWORD).await.status, 429);
+    // And what is gone on one is gone on the other.
+    let mut person = Browser::signed_in(&first, "192.0.2.5", "leaving@example.com").await;
+    let key = person.at(&second).new_key("").await;
+    assert_eq!(person.submit("/account/delete", "/account/delete", &[("password", PASSWORD)]).await.status, 303);
+    assert!(!person.at(&second).is_signed_in().await);
+    assert_eq!(second.post_as(&key, "/v1/classify", &json!({ "hash": hash("weth_wrap") })).await.status, 401);
+}
+
+#[tokio::test]
+async fn calls_refused_for_their_rate_are_told() {
+    let taxon = proxied().with("TAXON_RATE_PER_MINUTE", "3").start().await;
+    let mut person = Browser::signed_in(&taxon, "192.0.2.1", "a@example.com").await;
+    let key = person.new_key("").await;
+    for status in [200, 200, 200, 429, 429] {
+        assert_eq!(taxon.post_as(&key, "/v1/classify", &json!({ "hash": hash("weth_wrap") })).await.status, status);
+    }
+    let usage = until(&mut person, "/usage", |page| page.has("Requests refused in this time: 2.")).await;
+    assert!(usage.has("<td>1</td><td>0</td><td>2</td>"), "{}", usage.text);
+}
+
+#[tokio::test]
+async fn a_full_history_is_light_and_its_csv_is_whole() {
+    let taxon = proxied().start().await;
+    let mut person = Browser::signed_in(&taxon, "192.0.2.1", "a@example.com").await;
+    let database = rusqlite::Connection::open(taxon.setup.data.path().join("taxon.db")).unwrap();
+    let note =
+        "The row is left to a person, because a token calls itself \"=1+1\", <b>and</b> \u{202e}more. ".repeat(20);
+    let insert = "INSERT INTO readings (owner_id, hash, wallet, chain, category, treatment, taxable, confidence, needs_review, protocol, note, at)
+                  SELECT owner_id, ?1, '0x00', 'demo', 'unclassified', 'needs_review', NULL, 10, 1, 'Some Protocol', ?2, 1767225600000
+                  FROM accounts";
+    database.execute_batch("BEGIN").unwrap();
+    for at in 0..2_500_u64 {
+        database
+            .execute(insert, (format!("0x{:064x}", u128::from(at) * 0x9e37_79b9_7f4a_7c15_f39c_c060), &note))
+            .unwrap();
+    }
+    database.execute_batch("COMMIT").unwrap();
+    for path in ["/usage", "/review", "/account"] {
+        let bytes = person.transferred(path).await;
+        assert!(bytes < PAGE_BYTES_MAX, "{path}: {bytes} bytes");
+    }
+    let page = person.get("/review").await;
+    assert!(page.has("<strong>2500</strong> open") && page.has("&lt;b&gt;and") && !page.has("\u{202e}"));
+    let rows = records(&person.get("/usage.csv").await.text);
+    let mut hashes: Vec<&String> = rows.iter().skip(1).map(|row| &row[1]).collect();
+    hashes.sort();
+    hashes.dedup();
+    assert_eq!(
+        (rows.len(), hashes.len()),
+        (2_501, 2_500),
+        "all of one moment, over several pages of the database, each once"
+    );
+}

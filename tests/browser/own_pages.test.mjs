@@ -1,0 +1,59 @@
+// Pages for whoever is signed in, with something in every corner.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { inspect } from "./inspect.mjs";
+import { becomeOperator, classify, createKey, demo, enter, eventually, startBrowser, startService, visitor } from "./lib.mjs";
+
+const TRANSACTIONS = [
+  "weth_wrap", "aave_borrow", "v3_swap_eth_in", "balancer_join", "approval", "plain_transfer", "fork_v2_swap", "forged_swap", "forged_supply",
+];
+const PAGES = {
+  "account": "/account",
+  "usage": "/usage",
+  "review": "/review",
+  "operator": "/operator",
+};
+const MINOR = {
+  "home-signed-in": "/",
+  "account-delete": "/account/delete",
+  "review-done": "/review?done=yes",
+};
+
+test("pages of one's own", async (t) => {
+  const service = await startService(t);
+  const browser = await startBrowser(t);
+  const other = await visitor(t, browser, service);
+  await enter(other, "a-rather-long-name-of-somebody-else@accounting.example.com");
+  await createKey(other, "books");
+  const page = await visitor(t, browser, service, { refusals: [404] });
+  await t.test("link", () => inspect(page, "link", service.link, { isMain: false }));
+  await becomeOperator(page, service);
+  await fill(page, service);
+  for (const [name, path] of Object.entries({ ...PAGES, ...MINOR })) {
+    await t.test(name, () => inspect(page, name, path, { isMain: name in PAGES }));
+  }
+  await t.test("a page that is not there still knows who looks", async () => {
+    await page.goto("/account/keys/nothing/revoke");
+    await page.getByRole("button", { name: "Sign out", exact: true }).waitFor({ timeout: 2_000 });
+  });
+});
+
+async function fill(page, service) {
+  const key = await createKey(page, "ledger import of the Hamburg office, second try");
+  await createKey(page, "");
+  const lost = await createKey(page, "lost with the laptop");
+  await page.goto(`/account/keys/${lost.split("_")[1]}/revoke`);
+  await page.getByRole("button", { name: "Revoke it" }).click();
+  for (const name of TRANSACTIONS) {
+    assert.equal((await classify(service, key, demo(name).hash)).status, 200);
+  }
+  await eventually("the queue is there", async () => {
+    await page.goto("/review");
+    return (await page.getByRole("article").count()) > 1;
+  });
+  const item = page.getByRole("article").first();
+  await item.getByLabel("Your category").selectOption("loss");
+  await item.getByLabel("Comment").fill("Asked the client on the telephone; the sender is unknown to them.");
+  await item.getByRole("button", { name: "Mark as reviewed" }).click();
+  await page.getByText("1 open.").waitFor();
+}
