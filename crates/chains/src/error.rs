@@ -6,6 +6,8 @@ pub enum UpstreamError {
     Timeout,
     #[error("no node could be reached, or it reported a fault of its own")]
     Unavailable,
+    #[error("the node that answered is behind the chain, so it cannot be said that there is nothing")]
+    Behind,
     #[error("the node refused for its rate limit")]
     RateLimited,
     #[error("the node's answer could not be read: {0}")]
@@ -30,7 +32,7 @@ impl UpstreamError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Timeout => "upstream_timeout",
-            Self::Unavailable => "upstream_unavailable",
+            Self::Unavailable | Self::Behind => "upstream_unavailable",
             Self::RateLimited => "upstream_rate_limited",
             Self::BadResponse(_) => "upstream_bad_response",
             Self::Inconsistent(_) => "upstream_inconsistent",
@@ -41,9 +43,12 @@ impl UpstreamError {
     /// Whether the same question may be answered at another time or by another node.
     pub fn is_retryable(&self) -> bool {
         match self {
-            Self::Timeout | Self::Unavailable | Self::RateLimited | Self::BadResponse(_) | Self::Inconsistent(_) => {
-                true
-            }
+            Self::Timeout
+            | Self::Unavailable
+            | Self::Behind
+            | Self::RateLimited
+            | Self::BadResponse(_)
+            | Self::Inconsistent(_) => true,
             Self::NotRetrievable => false,
         }
     }

@@ -2,6 +2,11 @@
 
 pub mod error;
 pub mod evm;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
+pub mod kept;
+pub mod memory;
+pub mod probe;
 pub mod registry;
 pub mod resolve;
 pub mod rpc;
@@ -9,6 +14,7 @@ pub mod solana;
 pub mod tape;
 
 pub use error::{FetchError, UPSTREAM_CODES, UpstreamError};
+pub use memory::{Forgetful, TokenMemory};
 pub use registry::Registry;
 pub use resolve::{Fetched, Upstreams};
 pub use rpc::Node;

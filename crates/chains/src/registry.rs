@@ -1,5 +1,6 @@
 //! Which chains are known, by slug, alias or decimal chain id.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use engine::Chain;
@@ -10,6 +11,8 @@ const EMBEDDED: &str = include_str!("../../../chains.toml");
 #[derive(Debug, Clone)]
 pub struct Registry {
     chains: Vec<Arc<Chain>>,
+    /// Slugs, aliases and decimal chain ids.
+    names: BTreeMap<String, Arc<Chain>>,
 }
 
 #[derive(Deserialize)]
@@ -24,33 +27,32 @@ pub struct RegistryError(String);
 
 impl Registry {
     pub fn embedded() -> Result<Self, RegistryError> {
-        let mut registry = Self { chains: Vec::new() };
+        let mut registry = Self { chains: Vec::new(), names: BTreeMap::new() };
         registry.add(EMBEDDED)?;
         Ok(registry)
     }
 
     /// Adds an operator's chains; one with a known slug replaces the row of that slug.
     pub fn add(&mut self, text: &str) -> Result<(), RegistryError> {
-        let file: ChainFile = toml::from_str(text).map_err(|error| RegistryError(error.to_string()))?;
+        let file: ChainFile = toml::from_str(text).map_err(|error| RegistryError(toml_fault(text, &error)))?;
         for chain in file.chain {
             self.chains.retain(|known| known.slug != chain.slug);
             self.chains.push(Arc::new(chain));
         }
-        self.check()
+        self.index()
     }
 
-    fn check(&self) -> Result<(), RegistryError> {
-        let mut names: Vec<String> = Vec::new();
+    fn index(&mut self) -> Result<(), RegistryError> {
+        self.names.clear();
         for chain in &self.chains {
-            names.push(chain.slug.clone());
-            names.extend(chain.aliases.iter().cloned());
-            names.extend(chain.chain_id.map(|id| id.to_string()));
+            let id = chain.chain_id.map(|id| id.to_string());
+            for name in [&chain.slug].into_iter().chain(&chain.aliases).chain(&id) {
+                if self.names.insert(name.clone(), Arc::clone(chain)).is_some() {
+                    return Err(RegistryError(format!("two chains answer to `{name}`")));
+                }
+            }
         }
-        names.sort();
-        match names.windows(2).find(|pair| pair.first() == pair.last()).and_then(|pair| pair.first()) {
-            Some(name) => Err(RegistryError(format!("two chains answer to `{name}`"))),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     /// In the order of the file, which is the order of preference.
@@ -59,12 +61,23 @@ impl Registry {
     }
 
     pub fn find(&self, name: &str) -> Option<&Arc<Chain>> {
-        self.chains.iter().find(|chain| {
-            chain.slug == name
-                || chain.aliases.iter().any(|alias| alias == name)
-                || chain.chain_id.is_some_and(|id| id.to_string() == name)
-        })
+        self.names.get(name)
     }
+}
+
+/// What is wrong with a file, by line and reason. The parser also quotes the line, and its reason may quote a value: either may hold the
+/// address of an upstream, or another secret.
+pub fn toml_fault(text: &str, error: &toml::de::Error) -> String {
+    let line = error.span().and_then(|span| text.get(..span.start)).map_or(0, |head| head.lines().count());
+    let reason = error.message();
+    let told = match (reason.find('"'), reason.rfind('"')) {
+        (Some(from), Some(to)) if from < to => {
+            let (before, after) = (reason.get(..=from), reason.get(to..));
+            format!("{}…{}", before.unwrap_or_default(), after.unwrap_or_default())
+        }
+        _ => reason.to_owned(),
+    };
+    format!("line {}: {}", line.max(1), told.replace(char::is_control, " "))
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use futures_util::stream::FuturesUnordered;
 
 use crate::error::{FetchError, UpstreamError};
 use crate::evm::{Early, EvmChain, Lookup};
+use crate::kept;
 use crate::solana::{self, SolanaChain};
 
 /// The chains that this instance has an upstream for, in order of preference.
@@ -19,7 +20,7 @@ pub struct Upstreams {
     solana: Vec<Arc<SolanaChain>>,
 }
 
-/// A transaction and the chain that has it; it is completed per question.
+/// A transaction and the chain that has it. What a question needs beyond it is completed, and then the engine can read it.
 #[derive(Debug, Clone)]
 pub enum Fetched {
     Evm { chain: Arc<EvmChain>, facts: Arc<EvmFacts> },
@@ -34,21 +35,68 @@ impl Fetched {
         }
     }
 
-    /// Gathers everything that this question needs of the facts, and asks the engine.
-    pub async fn classify(
-        &self,
-        question: &Question,
-        rules: &Rules,
-    ) -> Result<Result<Classification, WalletNotInTransaction>, FetchError> {
+    /// The same with everything that this question needs. It asks nothing where nothing is lacking.
+    pub async fn complete(&self, question: &Question, rules: &Rules) -> Result<Self, FetchError> {
         match self {
             Self::Evm { chain, facts } => {
-                let facts = chain.complete((**facts).clone(), question, rules).await;
-                Ok(engine::classify(&facts.map_err(|error| upstream(chain.chain(), error))?, question, rules))
+                let facts = chain.complete(Arc::clone(facts), question, rules).await;
+                let facts = facts.map_err(|error| upstream(chain.chain(), error))?;
+                Ok(Self::Evm { chain: Arc::clone(chain), facts })
             }
             Self::Solana { chain, facts } => {
-                let facts = chain.complete((**facts).clone(), question, rules).await;
-                Ok(engine::classify_solana(&facts, question, rules))
+                let facts = chain.complete(Arc::clone(facts), question, rules).await;
+                Ok(Self::Solana { chain: Arc::clone(chain), facts })
             }
+        }
+    }
+
+    /// The engine's reading of complete facts.
+    pub fn classify(&self, question: &Question, rules: &Rules) -> Result<Classification, WalletNotInTransaction> {
+        match self {
+            Self::Evm { facts, .. } => engine::classify(facts, question, rules),
+            Self::Solana { facts, .. } => engine::classify_solana(facts, question, rules),
+        }
+    }
+
+    /// Whether these are the very same facts, and not only equal ones.
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Evm { facts: one, .. }, Self::Evm { facts: other, .. }) => Arc::ptr_eq(one, other),
+            (Self::Solana { facts: one, .. }, Self::Solana { facts: other, .. }) => Arc::ptr_eq(one, other),
+            (Self::Evm { .. }, Self::Solana { .. }) | (Self::Solana { .. }, Self::Evm { .. }) => false,
+        }
+    }
+
+    /// Whether the chain calls the block final, so that the facts cannot change any more.
+    pub fn is_final(&self) -> bool {
+        let block = match self {
+            Self::Evm { facts, .. } => facts.block,
+            Self::Solana { facts, .. } => facts.block,
+        };
+        block.is_some_and(|block| block.finalized)
+    }
+
+    /// Whether the nodes showed all that they can show; where not, a later question may learn more.
+    pub fn is_whole(&self) -> bool {
+        match self {
+            Self::Evm { chain, facts } => chain.is_whole(facts),
+            Self::Solana { facts, .. } => facts.transaction.effects.is_some() && !facts.transaction.is_unloaded,
+        }
+    }
+
+    /// Whether no other chain can hold a transaction of this hash.
+    pub fn is_unique(&self) -> bool {
+        match self {
+            Self::Evm { facts, .. } => !facts.transaction.is_replayable(),
+            Self::Solana { .. } => true,
+        }
+    }
+
+    /// As bytes that `Upstreams::decode` reads; `None` for facts too large to keep.
+    pub fn encode(&self) -> Option<Vec<u8>> {
+        match self {
+            Self::Evm { facts, .. } => kept::encode_evm(facts),
+            Self::Solana { facts, .. } => kept::encode_solana(facts),
         }
     }
 }
@@ -65,6 +113,22 @@ impl Upstreams {
 
     pub fn serves(&self, slug: &str) -> bool {
         self.chains().any(|chain| chain.slug == slug)
+    }
+
+    /// Facts that were kept; `None` when they are of a chain that is not served, of another hash, or damaged.
+    pub fn decode(&self, slug: &str, hash: TxHash, bytes: &[u8]) -> Option<Fetched> {
+        match hash {
+            TxHash::Evm(hash) => {
+                let chain = self.chains.iter().find(|chain| chain.chain().slug == slug)?;
+                let facts = kept::decode_evm(chain.chain(), bytes).filter(|facts| facts.transaction.hash == hash)?;
+                Some(Fetched::Evm { chain: Arc::clone(chain), facts: Arc::new(facts) })
+            }
+            TxHash::Solana(signature) => {
+                let chain = self.solana.iter().find(|chain| chain.chain().slug == slug)?;
+                let facts = kept::decode_solana(chain.chain(), signature, bytes)?;
+                Some(Fetched::Solana { chain: Arc::clone(chain), facts: Arc::new(facts) })
+            }
+        }
     }
 
     /// Finds the hash on the pinned chain first, else on every served chain of its family, and fetches what a node
@@ -113,9 +177,7 @@ impl Upstreams {
     async fn fetch_pinned(&self, chain: &Arc<EvmChain>, hash: B256) -> Result<Fetched, FetchError> {
         let (lookup, early) = chain.lookup_whole(hash).await.map_err(|error| upstream(chain.chain(), error))?;
         match (lookup, early) {
-            (Lookup::Mined(transaction), Some(early)) => {
-                facts(chain, *transaction, std::future::ready(early), Vec::new()).await
-            }
+            (Lookup::Mined(transaction), Some(early)) => facts(chain, *transaction, early, Vec::new()).await,
             (Lookup::Pending, _) => Err(FetchError::NotYetMined { chain: chain.chain().slug.clone() }),
             (Lookup::Absent | Lookup::Mined(_), _) => {
                 let pinned = chain.chain().slug.clone();

@@ -1,9 +1,17 @@
 //! JSON-RPC to the nodes of one chain. Calls in flight at the same moment, from whichever request, share one HTTP request;
 //! nodes fail over to one another; answers are matched by id and bounded in size.
 
+mod delivery;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
+mod head;
 mod http;
+mod meter;
+mod pace;
+mod roster;
 mod wire;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,26 +23,31 @@ use tokio::time::Instant;
 
 use crate::error::{CallError, UpstreamError};
 use crate::tape::{Recorder, Tape};
-use http::Endpoint;
+use delivery::{Answered, Pending, deliver, is_trace};
+pub(crate) use roster::Endpoints;
+use roster::Roster;
 
-/// Calls in one HTTP request. Providers refuse much larger batches, and one slow trace holds up its whole batch.
-const BATCH_CALLS_MAX: usize = 100;
+/// Calls in one HTTP request, besides two of our own. Providers refuse batches of more than a hundred.
+const BATCH_CALLS_MAX: usize = 98;
 /// How long it must be quiet before the calls gathered so far are sent.
 pub(crate) const GATHER_MILLIS: u64 = 2;
 /// No call waits longer than this for others to share its request with.
 const GATHER_MILLIS_MAX: u64 = 12;
 /// Calls that may wait to be sent, per chain; past it the caller is told at once.
 const QUEUE_CALLS_MAX: usize = 20_000;
-/// HTTP requests under way at once, per chain.
-const REQUESTS_IN_FLIGHT_MAX: usize = 16;
-/// A call is given up after this long, retries included.
-const CALL_SECONDS_MAX: u64 = 20;
-/// Times that a batch is sent in all, over all endpoints.
-const ATTEMPTS_MAX: usize = 3;
-/// Pause before an attempt at an endpoint that has failed already; jitter adds up to as much again.
-const BACKOFF_MILLIS: u64 = 150;
-/// Times that a call is asked again when a node refuses it and there is no way on without it.
-const REFUSALS_MAX: usize = 3;
+/// Batches under way at once, per chain; and batches of traces alone, which may be slow without holding up the others.
+const BATCHES_IN_FLIGHT_MAX: usize = 16;
+const TRACE_BATCHES_IN_FLIGHT_MAX: usize = 8;
+/// A call is given up after this long: waiting, retries and every endpoint included.
+const CALL_SECONDS_MAX: u64 = 8;
+/// A trace shows more than the rest does, but the rest can be read without it.
+const TRACE_SECONDS_MAX: u64 = 5;
+/// Delivery tells every caller by its deadline what was wrong; only where it cannot, the caller gives up by itself, this much later.
+const BACKSTOP_MILLIS: u64 = 500;
+/// Times that a call is asked in all when nodes refuse it, cannot be read or say that there is nothing.
+const TURNS_MAX: usize = 3;
+/// Endpoints that must say that there is nothing before that is believed, where there are so many.
+const ABSENCES_MAX: usize = 2;
 
 /// The nodes of one chain.
 #[derive(Debug)]
@@ -46,27 +59,36 @@ pub struct Node {
 
 #[derive(Debug)]
 enum Route {
-    Live(mpsc::Sender<Pending>),
+    Live(Live),
     Tape(Arc<Tape>),
 }
 
 #[derive(Debug)]
-struct Pending {
-    method: &'static str,
-    params: Value,
-    /// Which endpoint to begin with: a call that one node refused is asked of the next.
-    turn: usize,
-    reply: oneshot::Sender<Result<Box<RawValue>, CallError>>,
+struct Live {
+    roster: Arc<Roster>,
+    queue: mpsc::Sender<Pending>,
+    /// Used while traces are slow.
+    traces: mpsc::Sender<Pending>,
+}
+
+/// What the nodes say to a question: its answer and who gave it.
+#[derive(Debug)]
+pub(crate) struct Told<T> {
+    pub(crate) value: T,
+    pub(crate) by: usize,
 }
 
 impl Node {
-    /// Starts the task that gathers and sends. It ends when the node is dropped.
+    /// Starts the tasks that gather and send. They end when the node is dropped.
     pub fn live(chain: Arc<Chain>, urls: &[String], recorder: Option<Arc<Recorder>>) -> Result<Self, InvalidEndpoint> {
-        let endpoints: Vec<Arc<Endpoint>> =
-            urls.iter().map(|url| Endpoint::new(url).map(Arc::new)).collect::<Result<_, _>>()?;
-        let (queue, waiting) = mpsc::channel(QUEUE_CALLS_MAX);
-        tokio::spawn(gather(Arc::clone(&chain), endpoints, waiting));
-        Ok(Self { chain, route: Route::Live(queue), recorder })
+        let roster = Arc::new(Roster::new(Arc::clone(&chain), urls)?);
+        let lane = |batches: usize| {
+            let (queue, waiting) = mpsc::channel(QUEUE_CALLS_MAX);
+            tokio::spawn(gather(Arc::clone(&roster), Arc::new(Semaphore::new(batches)), waiting));
+            queue
+        };
+        let (queue, traces) = (lane(BATCHES_IN_FLIGHT_MAX), lane(TRACE_BATCHES_IN_FLIGHT_MAX));
+        Ok(Self { chain, route: Route::Live(Live { roster, queue, traces }), recorder })
     }
 
     pub fn tape(chain: Arc<Chain>, tape: Arc<Tape>) -> Self {
@@ -75,38 +97,132 @@ impl Node {
 
     /// One call; the node may refuse it.
     pub async fn call(&self, method: &'static str, params: Value) -> Result<Box<RawValue>, CallError> {
-        self.call_from(0, method, params).await
+        let first = self.call_elsewhere(Endpoints::default(), method, params.clone()).await;
+        match (first.by, &first.answer) {
+            // What is too large at one endpoint need not be at another.
+            (Some(by), Err(CallError::Upstream(_))) if self.endpoints() > 1 => {
+                self.call_elsewhere(Endpoints::default().with(by), method, params).await.answer
+            }
+            (_, _) => first.answer,
+        }
     }
 
-    /// A call that there is no way on without: a refusal is asked again, of the next endpoint.
-    pub async fn demand(&self, method: &'static str, params: Value) -> Result<Box<RawValue>, UpstreamError> {
-        let mut turn = 0;
-        loop {
-            match self.call_from(turn, method, params.clone()).await {
-                Err(CallError::Refused) if turn < REFUSALS_MAX => turn = turn.saturating_add(1),
-                Err(error) => return Err(error.fatal()),
-                Ok(result) => return Ok(result),
+    /// The same, of other endpoints than those if there are any.
+    pub(crate) async fn call_elsewhere(&self, avoid: Endpoints, method: &'static str, params: Value) -> Answered {
+        let seconds = if is_trace(method) { TRACE_SECONDS_MAX } else { CALL_SECONDS_MAX };
+        let deadline = Instant::now() + Duration::from_secs(seconds);
+        self.ask(avoid, method, &params, deadline).await
+    }
+
+    /// A call that there is no way on without. `read` says what an answer means: a value, nothing, or that it cannot be believed.
+    ///
+    /// A refusal, and what cannot be believed, is asked of the next endpoint; so is "nothing", since a node may be behind. Nothing is
+    /// the answer only when an endpoint said so that is not known to be behind, and nobody told otherwise.
+    pub(crate) async fn seek<T>(
+        &self,
+        avoid: Endpoints,
+        method: &'static str,
+        params: Value,
+        mut read: impl FnMut(&RawValue) -> Result<Option<T>, UpstreamError>,
+    ) -> Result<Option<Told<T>>, UpstreamError> {
+        let deadline = Instant::now() + Duration::from_secs(CALL_SECONDS_MAX);
+        let mut asked = avoid;
+        let (mut absences, mut is_shown) = (0, false);
+        let mut failure = None;
+        for _ in 0..TURNS_MAX {
+            let Answered { by, answer } = self.ask(asked, method, &params, deadline).await;
+            let by = match by {
+                Some(by) => by,
+                // Delivery has tried every endpoint by itself.
+                None => {
+                    failure = failure.or(answer.err().map(CallError::fatal));
+                    break;
+                }
+            };
+            asked = asked.with(by);
+            match answer.map_err(CallError::fatal).and_then(|answer| read(&answer)) {
+                Ok(Some(value)) => return Ok(Some(Told { value, by })),
+                Ok(None) => {
+                    absences = usize::saturating_add(absences, 1);
+                    is_shown |= !self.is_behind(by);
+                }
+                Err(contradiction @ UpstreamError::Inconsistent(_)) => failure = Some(contradiction),
+                Err(error) => failure = failure.or(Some(error)),
+            }
+            let is_alone = self.have_all_been_asked(asked);
+            if absences > 0 && (is_alone || (is_shown && absences >= ABSENCES_MAX)) {
+                break;
+            }
+            if is_alone {
+                asked = avoid;
             }
         }
+        match failure {
+            Some(contradiction @ UpstreamError::Inconsistent(_)) => Err(contradiction),
+            _ if is_shown => Ok(None),
+            Some(error) => Err(error),
+            None => Err(UpstreamError::Behind),
+        }
     }
 
-    async fn call_from(&self, turn: usize, method: &'static str, params: Value) -> Result<Box<RawValue>, CallError> {
-        let queue = match &self.route {
-            Route::Tape(tape) => return tape.answer(&self.chain.slug, method, &params),
-            Route::Live(queue) => queue,
-        };
-        let (reply, answer) = oneshot::channel();
-        let pending = Pending { method, params: params.clone(), turn, reply };
-        queue.try_send(pending).map_err(|_| CallError::Upstream(UpstreamError::Unavailable))?;
-        let answer = match tokio::time::timeout(Duration::from_secs(CALL_SECONDS_MAX), answer).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(_)) => Err(CallError::Upstream(UpstreamError::Unavailable)),
-            Err(_) => Err(CallError::Upstream(UpstreamError::Timeout)),
-        };
-        if let Some(recorder) = &self.recorder {
-            recorder.record(&self.chain.slug, method, &params, &answer);
+    pub(crate) fn endpoints(&self) -> usize {
+        match &self.route {
+            Route::Live(live) => live.roster.count(),
+            Route::Tape(_) => 1,
         }
-        answer
+    }
+
+    fn is_behind(&self, endpoint: usize) -> bool {
+        match &self.route {
+            Route::Live(live) => live.roster.is_behind(endpoint),
+            Route::Tape(_) => false,
+        }
+    }
+
+    fn have_all_been_asked(&self, asked: Endpoints) -> bool {
+        match &self.route {
+            Route::Live(live) => live.roster.covers(asked),
+            Route::Tape(_) => true,
+        }
+    }
+
+    async fn ask(&self, avoid: Endpoints, method: &'static str, params: &Value, deadline: Instant) -> Answered {
+        let live = match &self.route {
+            Route::Tape(tape) => {
+                return Answered { by: Some(0), answer: tape.answer(&self.chain.slug, method, params) };
+            }
+            Route::Live(live) => live,
+        };
+        let answered = live.ask(avoid, method, params, deadline).await;
+        if let Some(recorder) = &self.recorder {
+            recorder.record(&self.chain.slug, method, params, &answered.answer);
+        }
+        answered
+    }
+}
+
+impl Live {
+    async fn ask(&self, avoid: Endpoints, method: &'static str, params: &Value, deadline: Instant) -> Answered {
+        let failed = |error| Answered { by: None, answer: Err(CallError::Upstream(error)) };
+        // A chain that is down is told at once, and not after a place in a queue.
+        if let Some(error) = self.roster.refusal(avoid) {
+            return failed(error);
+        }
+        let (reply, answer) = oneshot::channel();
+        let pending = Pending { method, params: params.clone(), avoid, deadline, reply };
+        let lane = if is_trace(method) && self.roster.are_traces_apart() { &self.traces } else { &self.queue };
+        let slug = &self.roster.chain().slug;
+        meter::queued(slug);
+        if lane.try_send(pending).is_err() {
+            meter::unqueued(slug);
+            return failed(UpstreamError::Unavailable);
+        }
+        let backstop = deadline + Duration::from_millis(BACKSTOP_MILLIS);
+        match tokio::time::timeout_at(backstop, answer).await {
+            Ok(Ok(answered)) => answered,
+            Ok(Err(_)) => failed(UpstreamError::Unavailable),
+            Err(_) => failed(UpstreamError::Timeout),
+        }
     }
 }
 
@@ -115,80 +231,40 @@ impl Node {
 pub struct InvalidEndpoint;
 
 /// Waits for a first call, lets others join it while they keep coming, and sends them together.
-async fn gather(chain: Arc<Chain>, endpoints: Vec<Arc<Endpoint>>, mut waiting: mpsc::Receiver<Pending>) {
-    let slots = Arc::new(Semaphore::new(REQUESTS_IN_FLIGHT_MAX));
-    let endpoints = Arc::new(endpoints);
+async fn gather(roster: Arc<Roster>, slots: Arc<Semaphore>, mut waiting: mpsc::Receiver<Pending>) {
     while let Some(first) = waiting.recv().await {
         let latest = Instant::now() + Duration::from_millis(GATHER_MILLIS_MAX);
+        let most = roster.batch_calls();
         let mut batch = vec![first];
-        while batch.len() < BATCH_CALLS_MAX {
+        while batch.len() < most {
             let quiet = latest.min(Instant::now() + Duration::from_millis(GATHER_MILLIS));
             match tokio::time::timeout_at(quiet, waiting.recv()).await {
                 Ok(Some(next)) => batch.push(next),
                 Ok(None) | Err(_) => break,
             }
         }
-        dispatch(&chain, &endpoints, &slots, batch).await;
+        dispatch(&roster, &slots, batch).await;
     }
 }
 
-async fn dispatch(
-    chain: &Arc<Chain>,
-    endpoints: &Arc<Vec<Arc<Endpoint>>>,
-    slots: &Arc<Semaphore>,
-    mut batch: Vec<Pending>,
-) {
-    // Whoever asked may have gone: the first chain that had the hash won.
-    batch.retain(|pending| !pending.reply.is_closed());
-    if batch.is_empty() {
-        return;
-    }
-    let Ok(slot) = Arc::clone(slots).acquire_owned().await else { return };
-    let (chain, endpoints) = (Arc::clone(chain), Arc::clone(endpoints));
-    tokio::spawn(async move {
-        deliver(&chain, &endpoints, batch).await;
-        drop(slot);
-    });
-}
-
-/// Sends a batch, moving on to the next endpoint when one fails, and hands each caller its answer.
-async fn deliver(chain: &Chain, endpoints: &[Arc<Endpoint>], batch: Vec<Pending>) {
-    let deadline = Instant::now() + Duration::from_secs(CALL_SECONDS_MAX);
-    let turn = batch.iter().map(|pending| pending.turn).max().unwrap_or(0);
-    let mut failure = UpstreamError::Unavailable;
-    for attempt in 0..ATTEMPTS_MAX.max(endpoints.len()) {
-        let at = attempt.saturating_add(turn) % endpoints.len().max(1);
-        let Some(endpoint) = endpoints.get(at) else { break };
-        if attempt >= endpoints.len() {
-            tokio::time::sleep(backoff(attempt)).await;
-        }
-        let calls: Vec<(&'static str, &Value)> =
-            batch.iter().map(|pending| (pending.method, &pending.params)).collect();
-        match endpoint.send(chain, &calls, deadline).await {
-            Ok(answers) => {
-                for (pending, answer) in batch.into_iter().zip(answers) {
-                    // A caller that has gone needs no answer.
-                    let _ = pending.reply.send(answer);
-                }
-                return;
-            }
-            Err(error) => {
-                tracing::debug!(chain = %chain.slug, attempt, code = error.code(), "upstream attempt failed");
-                failure = error;
-            }
-        }
-        if !failure.is_retryable() || Instant::now() >= deadline {
-            break;
-        }
-    }
-    tracing::warn!(chain = %chain.slug, calls = batch.len(), code = failure.code(), "upstream gave no answer");
+async fn dispatch(roster: &Arc<Roster>, slots: &Arc<Semaphore>, batch: Vec<Pending>) {
+    // What was asked of some endpoint before goes to others, apart from what was not.
+    let mut batches: BTreeMap<Endpoints, Vec<Pending>> = BTreeMap::new();
     for pending in batch {
-        let _ = pending.reply.send(Err(CallError::Upstream(failure)));
+        meter::unqueued(&roster.chain().slug);
+        batches.entry(pending.avoid).or_default().push(pending);
     }
-}
-
-fn backoff(attempt: usize) -> Duration {
-    let step = u64::try_from(attempt).unwrap_or(1).saturating_mul(BACKOFF_MILLIS);
-    let jitter = rand::random_range(0..=BACKOFF_MILLIS);
-    Duration::from_millis(step.saturating_add(jitter))
+    for mut batch in batches.into_values() {
+        // Whoever asked may have gone: the first chain that had the hash won.
+        batch.retain(|pending| !pending.reply.is_closed());
+        if batch.is_empty() {
+            continue;
+        }
+        let Ok(slot) = Arc::clone(slots).acquire_owned().await else { return };
+        let roster = Arc::clone(roster);
+        tokio::spawn(async move {
+            deliver(&roster, batch).await;
+            drop(slot);
+        });
+    }
 }

@@ -1,10 +1,10 @@
 //! One Solana chain: the transaction and how settled it is in one request, and the names of its mints in another.
 
-mod mints;
+pub(crate) mod mints;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::evm::{Block, Token};
 use engine::solana::Key;
@@ -15,20 +15,21 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::error::{CallError, UpstreamError};
-use crate::rpc::Node;
+use crate::memory::TokenMemory;
+use crate::rpc::{Endpoints, Node};
 
 /// Mints of one transaction whose names are asked for; past it the legs stay without a symbol.
 const MINTS_MAX: usize = 256;
-/// Mints that are remembered.
-const REMEMBERED_MAX: usize = 100_000;
 
 #[derive(Debug)]
 pub struct SolanaChain {
     node: Node,
-    tokens: Mutex<BTreeMap<Key, Arc<Token>>>,
+    memory: Arc<dyn TokenMemory>,
     /// Nodes without the digital asset standard are asked for it once.
     has_assets: AtomicBool,
 }
+
+type Named = BTreeMap<Key, Arc<Token>>;
 
 /// What a node says of a signature.
 #[derive(Debug)]
@@ -85,8 +86,8 @@ struct TokenInfo {
 }
 
 impl SolanaChain {
-    pub fn new(node: Node) -> Self {
-        Self { node, tokens: Mutex::default(), has_assets: AtomicBool::new(true) }
+    pub fn new(node: Node, memory: Arc<dyn TokenMemory>) -> Self {
+        Self { node, memory, has_assets: AtomicBool::new(true) }
     }
 
     pub fn chain(&self) -> &Arc<Chain> {
@@ -98,20 +99,32 @@ impl SolanaChain {
         let wanted =
             json!([name, { "encoding": "json", "maxSupportedTransactionVersion": 0, "commitment": "confirmed" }]);
         let history = json!([[name], { "searchTransactionHistory": true }]);
-        let (answer, statuses) =
-            tokio::join!(self.node.demand("getTransaction", wanted), self.node.call("getSignatureStatuses", history));
+        let read_transaction = |answer: &RawValue| {
+            if answer.get().trim() == "null" {
+                return Ok(None);
+            }
+            let transaction = Transaction::parse(answer.get());
+            let transaction = transaction.map_err(|_| UpstreamError::BadResponse("transaction"))?;
+            if transaction.signatures.first() != Some(&signature) {
+                return Err(UpstreamError::Inconsistent("the transaction has another signature"));
+            }
+            Ok(Some(transaction))
+        };
+        let (told, statuses) = tokio::join!(
+            self.node.seek(Endpoints::default(), "getTransaction", wanted, read_transaction),
+            self.node.call("getSignatureStatuses", history)
+        );
         let status = match statuses {
             Ok(statuses) => read::<Statuses>(&statuses, "signature statuses")?.value.into_iter().next().flatten(),
             Err(_) => None,
         };
-        let answer = answer?;
-        if answer.get().trim() == "null" {
-            return Ok(if status.is_some() { Lookup::Pending } else { Lookup::Absent });
-        }
-        let transaction = Transaction::parse(answer.get()).map_err(|_| UpstreamError::BadResponse("transaction"))?;
-        if transaction.signatures.first() != Some(&signature) {
-            return Err(UpstreamError::Inconsistent("the transaction has another signature"));
-        }
+        let transaction = match told {
+            Ok(Some(told)) => told.value,
+            // The signature is known, and the transaction cannot be had yet.
+            Ok(None) | Err(UpstreamError::Behind) if status.is_some() => return Ok(Lookup::Pending),
+            Ok(None) => return Ok(Lookup::Absent),
+            Err(error) => return Err(error),
+        };
         let finalized = status.and_then(|status| status.confirmation_status).is_some_and(|level| level == "finalized");
         let block = match (transaction.slot, transaction.time) {
             (Some(number), Some(timestamp)) => Some(Block { number, timestamp, finalized }),
@@ -122,42 +135,60 @@ impl SolanaChain {
     }
 
     /// The facts with the names of the mints that this question shows.
-    pub async fn complete(&self, mut facts: SolanaFacts, question: &Question, rules: &Rules) -> SolanaFacts {
-        let mints = match mints(&facts, question, rules) {
-            Ok(mints) => mints,
-            Err(WalletNotInTransaction) => return facts,
-        };
-        let unknown: Vec<Key> =
-            mints.keys().copied().filter(|mint| self.known(mint).is_none()).take(MINTS_MAX).collect();
-        if !unknown.is_empty() {
-            self.ask(&unknown).await;
+    pub async fn complete(&self, facts: Arc<SolanaFacts>, question: &Question, rules: &Rules) -> Arc<SolanaFacts> {
+        let Ok(mut mints) = mints(&facts, question, rules) else { return facts };
+        mints.retain(|mint, _| !facts.tokens.contains_key(mint));
+        if mints.is_empty() {
+            return facts;
         }
+        let mut said = self.at_hand(mints.keys());
+        let unknown: Vec<Key> =
+            mints.keys().filter(|mint| !said.contains_key(*mint)).take(MINTS_MAX).copied().collect();
+        if !unknown.is_empty() {
+            said.extend(self.recall_or_ask(&unknown).await);
+        }
+        let mut facts = facts;
+        let named = Arc::make_mut(&mut facts);
         for (mint, decimals) in mints {
-            let known = self.known(&mint);
-            let said = known.as_deref().cloned().unwrap_or_default();
-            facts.tokens.insert(mint, Arc::new(Token { decimals: Some(decimals), ..said }));
+            let said = said.get(&mint).map(|said| Token::clone(said)).unwrap_or_default();
+            named.tokens.insert(mint, Arc::new(Token { decimals: Some(decimals), ..said }));
         }
         facts
     }
 
-    fn known(&self, mint: &Key) -> Option<Arc<Token>> {
-        self.tokens.lock().unwrap_or_else(PoisonError::into_inner).get(mint).cloned()
+    fn at_hand<'a>(&self, mints: impl Iterator<Item = &'a Key>) -> Named {
+        let known = |mint: &Key| self.memory.known(&self.chain().slug, &Account::Solana(*mint));
+        mints.filter_map(|mint| Some((*mint, known(mint)?))).collect()
+    }
+
+    async fn recall_or_ask(&self, mints: &[Key]) -> Named {
+        let wanted = mints.iter().map(|mint| Account::Solana(*mint)).collect();
+        let recalled = self.memory.recall(&self.chain().slug, wanted).await.into_iter();
+        let of_solana = recalled.filter_map(|(mint, said)| match mint {
+            Account::Solana(mint) => Some((mint, said)),
+            Account::Evm(_) => None,
+        });
+        let mut found: Named = of_solana.collect();
+        let unknown: Vec<Key> = mints.iter().filter(|mint| !found.contains_key(*mint)).copied().collect();
+        if !unknown.is_empty() {
+            found.extend(self.ask(&unknown).await);
+        }
+        found
     }
 
     /// Both ways at once, so that they share a request. What a mint says of itself counts before what an index says of it; one that
-    /// says nothing is remembered too, and not asked for again.
-    async fn ask(&self, mints: &[Key]) {
+    /// says nothing is kept too. Nothing is kept where the node did not answer.
+    async fn ask(&self, mints: &[Key]) -> Named {
         let parts = mints.chunks(mints::ACCOUNTS_MAX / 2).map(|part| self.accounts(part));
         let (own, mut found) = tokio::join!(futures_util::future::join_all(parts), self.assets(mints));
-        let Some(own) = own.into_iter().collect::<Option<Vec<_>>>() else { return };
+        let Some(own) = own.into_iter().collect::<Option<Vec<_>>>() else { return Named::new() };
         found.extend(own.into_iter().flatten());
-        let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
-        if tokens.len() >= REMEMBERED_MAX {
-            tokens.clear();
+        let said = |mint: &Key| (*mint, Arc::new(found.remove(mint).unwrap_or_default()));
+        let named: Named = mints.iter().map(said).collect();
+        for (mint, said) in &named {
+            self.memory.keep(&self.chain().slug, Account::Solana(*mint), said);
         }
-        for mint in mints {
-            tokens.insert(*mint, Arc::new(found.remove(mint).unwrap_or_default()));
-        }
+        named
     }
 
     /// The mints' own accounts and their metadata accounts; `None` when the node did not say.
@@ -204,7 +235,8 @@ fn token(asset: Asset) -> Token {
     let (name, symbol) = metadata.map_or((None, None), |said| (said.name, said.symbol));
     let (own, decimals) = asset.token_info.map_or((None, None), |info| (info.symbol, info.decimals));
     let is_text = |text: &String| !text.is_empty();
-    Token { symbol: symbol.filter(is_text).or(own), name: name.filter(is_text), decimals, is_erc721: false }
+    let symbol = symbol.filter(is_text).or(own).filter(is_text);
+    Token { symbol, name: name.filter(is_text), decimals, is_erc721: false }
 }
 
 /// The mints that the wallet's legs show, each with its decimals.

@@ -10,7 +10,7 @@ use std::sync::{Arc, LazyLock};
 
 use chains::evm::EvmChain;
 use chains::solana::SolanaChain;
-use chains::{Node, Registry, Tape, Upstreams};
+use chains::{Fetched, Forgetful, Node, Registry, Tape, Upstreams};
 use engine::classification::AssetLeg;
 use engine::{Account, Classification, Policy, Question, Rules, TxHash};
 use serde::Deserialize;
@@ -42,8 +42,8 @@ fn demo() -> Upstreams {
         let tape = Tape::read(&std::fs::read_to_string(root().join(file)).unwrap()).unwrap();
         Node::tape(Arc::clone(registry.find(slug).unwrap()), Arc::new(tape))
     };
-    let evm = EvmChain::new(node("demo", "demo/evm.jsonl"));
-    let solana = SolanaChain::new(node("demo-solana", "demo/solana.jsonl"));
+    let evm = EvmChain::new(node("demo", "demo/evm.jsonl"), Arc::new(Forgetful));
+    let solana = SolanaChain::new(node("demo-solana", "demo/solana.jsonl"), Arc::new(Forgetful));
     Upstreams::new(vec![evm], vec![solana])
 }
 
@@ -82,8 +82,28 @@ async fn check(upstreams: &Upstreams, scenario: &Scenario, head: &str) -> String
     };
     let hash = TxHash::parse(&done.hash).unwrap();
     let fetched = upstreams.fetch(hash, None).await.expect("the tape has it");
-    let answer = fetched.classify(&question, &RULES).await.expect("the tape has it");
-    print(&answer.expect("the wallet is a party"))
+    let complete = fetched.complete(&question, &RULES).await.expect("the tape has it");
+    let answer = complete.classify(&question, &RULES).expect("the wallet is a party");
+    kept_facts_read_the_same(upstreams, hash, &complete, &question, &answer);
+    print(&answer)
+}
+
+/// Facts that were kept as bytes need no node and give the same bytes; damaged ones give nothing.
+fn kept_facts_read_the_same(
+    upstreams: &Upstreams,
+    hash: TxHash,
+    complete: &Fetched,
+    question: &Question,
+    answer: &Classification,
+) {
+    let bytes = complete.encode().expect("small enough");
+    let again = upstreams.decode(&complete.chain().slug, hash, &bytes).expect("what was encoded decodes");
+    let same = again.classify(question, &RULES).expect("the wallet is a party");
+    assert_eq!(serde_json::to_string(&same).unwrap(), serde_json::to_string(answer).unwrap());
+    for damaged in [bytes.get(..bytes.len() / 2).unwrap(), &[], &[0xff; 64]] {
+        assert!(upstreams.decode(&complete.chain().slug, hash, damaged).is_none());
+    }
+    assert!(upstreams.decode("elsewhere", hash, &bytes).is_none());
 }
 
 /// The reading as a tax person would want it on a page.

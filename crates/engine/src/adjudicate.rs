@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use alloy_primitives::U256;
 
-use crate::asset::{Movement, Seen};
+use crate::asset::Seen;
 use crate::category::{Category, Legs, Treatment};
 use crate::confidence::{self, Weighing};
-use crate::legs::{Direction, Leg};
+use crate::legs::{Direction, LEGS_MAX, Leg};
 use crate::opinion::{LegSet, Opinion, Role, Source, Strength};
 use crate::policy::Circumstances;
 use crate::question::Question;
@@ -88,7 +88,6 @@ pub fn adjudicate(scene: &Scene<'_>, heard: Opinions) -> Reading {
     }
     let Opinions { said: opinions, is_cut, is_unsettled, is_mixed } = heard;
     let claims = standing_claims(scene, &opinions);
-    let principal = principal(&claims).cloned();
     let residual = residual(scene, &claims);
     let has_unbacked = claims.iter().any(|claim| !is_backed(scene, claim));
     let mut doubts = scene.doubts.clone();
@@ -104,8 +103,8 @@ pub fn adjudicate(scene: &Scene<'_>, heard: Opinions) -> Reading {
     if is_cut {
         doubts.push(Doubt::TooManyClaims);
     }
-    let Some(principal) = principal else { return open(scene, opinions, doubts) };
-    if let Some(rival) = rival(scene, &principal, &claims) {
+    let Some(principal) = principal(&claims) else { return open(scene, opinions, doubts) };
+    if let Some(rival) = rival(scene, principal, &claims) {
         doubts.push(Doubt::Rival(principal.category, rival));
     }
     let heard: Vec<(Opinion, bool)> = opinions
@@ -116,7 +115,7 @@ pub fn adjudicate(scene: &Scene<'_>, heard: Opinions) -> Reading {
         })
         .collect();
     let confidence = confidence::weigh(&Weighing {
-        principal: &principal,
+        principal,
         heard: &heard,
         has_residual: !residual.is_empty(),
         has_doubt: !doubts.is_empty(),
@@ -124,12 +123,14 @@ pub fn adjudicate(scene: &Scene<'_>, heard: Opinions) -> Reading {
     let treatment_open = principal.category.row().treatment.taxable().is_none();
     // What an account pays to have its operation carried is gas, and gas is never what a transaction was.
     let only_carried = scene.acts && !scene.carried.is_empty() && principal.role == Role::Fee;
+    let category = if only_carried { Category::ContractCall } else { principal.category };
+    let (strength, protocol) = (principal.strength, principal.protocol.clone());
     Reading {
-        category: if only_carried { Category::ContractCall } else { principal.category },
+        category,
         confidence,
         needs_review: treatment_open || confidence < confidence::REVIEW_BELOW,
-        strength: principal.strength,
-        protocol: principal.protocol.clone(),
+        strength,
+        protocol,
         claims,
         residual,
         doubts,
@@ -201,7 +202,7 @@ struct Claim<'a> {
 
 fn full(scene: &Scene<'_>, opinion: &Opinion) -> LegSet {
     let mut legs = LegSet::EMPTY;
-    for (at, leg) in scene.legs.iter().enumerate().filter(|(at, _)| opinion.explains.contains(*at)) {
+    for (at, leg) in scene.legs.iter().enumerate().take(LEGS_MAX).filter(|(at, _)| opinion.explains.contains(*at)) {
         if is_explained(at, leg, std::iter::once(opinion)) {
             legs.insert(at);
         }
@@ -287,8 +288,9 @@ fn principal(claims: &[Opinion]) -> Option<&Opinion> {
 /// on to somebody else.
 fn residual(scene: &Scene<'_>, claims: &[Opinion]) -> LegSet {
     let mut open = LegSet::EMPTY;
-    for (at, leg) in scene.legs.iter().enumerate() {
-        let backed = || claims.iter().filter(|claim| is_backed(scene, claim));
+    let backed: Vec<&Opinion> = claims.iter().filter(|claim| is_backed(scene, claim)).collect();
+    for (at, leg) in scene.legs.iter().enumerate().take(LEGS_MAX) {
+        let backed = || backed.iter().copied();
         if !is_explained(at, leg, backed()) || is_passed_on(scene, at, leg, backed()) {
             open.insert(at);
         }
@@ -301,10 +303,9 @@ fn residual(scene: &Scene<'_>, claims: &[Opinion]) -> LegSet {
 fn is_passed_on<'a>(scene: &Scene<'_>, at: usize, leg: &Leg, claims: impl Iterator<Item = &'a Opinion>) -> bool {
     let stated = claims.filter(|claim| claim.explains.contains(at)).filter_map(|claim| claim.amount_of(at));
     let largest = stated.max().unwrap_or_default();
-    let back = leg.direction.opposite();
-    let is_third = |m: &Movement| m.from != leg.other && m.to != leg.other;
+    let back = || scene.moved(leg.direction.opposite(), leg.asset).iter();
     largest > leg.amount.saturating_add(dust(largest))
-        && scene.moved(back).any(|m| is_third(m) && m.asset == leg.asset && !m.amount.is_zero())
+        && back().any(|own| own.other != leg.other && !own.amount.is_zero())
 }
 
 /// Contracts that packs vouch for state what was given and what came back, each to the last digit: native coin that no node
@@ -314,7 +315,8 @@ fn is_stated(scene: &Scene<'_>, claims: &[Opinion]) -> bool {
     let states = |claim: &Opinion, at: usize, leg: &Leg| {
         claim.strength == Strength::Verified && claim.explains.contains(at) && claim.amount_of(at) == Some(leg.amount)
     };
-    has(Direction::Out)
+    scene.legs.len() <= LEGS_MAX
+        && has(Direction::Out)
         && has(Direction::In)
         && scene.legs.iter().enumerate().all(|(at, leg)| claims.iter().any(|claim| states(claim, at, leg)))
 }
@@ -374,9 +376,8 @@ pub fn circumstances(
 
 /// Whether all of the leg moved between the caller's own wallets, not only its largest part.
 fn is_own(scene: &Scene<'_>, leg: &Leg, question: &Question) -> bool {
-    let mut moved = scene.moved(leg.direction).filter(|m| m.asset == leg.asset && !m.amount.is_zero());
-    let other = |m: &Movement| if leg.direction == Direction::Out { m.to } else { m.from };
-    question.own_wallets.contains(&leg.other) && moved.all(|m| question.own_wallets.contains(&other(m)))
+    let moved = || scene.moved(leg.direction, leg.asset).iter().filter(|own| !own.amount.is_zero());
+    question.own_wallets.contains(&leg.other) && moved().all(|own| question.own_wallets.contains(&own.other))
 }
 
 /// Last, what only the caller and the packs can add: moves among one's own wallets, and a name for the protocol: that of what was

@@ -12,18 +12,63 @@ pub struct Amount {
 }
 
 impl fmt::Display for Amount {
-    /// No exponent, no trailing zeros, no rounding, whatever the decimals (0 to 255) or size.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let digits = self.raw.to_string();
-        let places = usize::from(self.decimals.unwrap_or(0));
-        if places == 0 {
-            return f.write_str(&digits);
-        }
-        let padded = format!("{digits:0>width$}", width = places.saturating_add(1));
-        let (whole, fraction) = padded.split_at(padded.len().saturating_sub(places));
-        let fraction = fraction.trim_end_matches('0');
-        if fraction.is_empty() { f.write_str(whole) } else { write!(f, "{whole}.{fraction}") }
+        f.write_str(&self.text())
     }
+}
+
+impl Amount {
+    /// No exponent, no trailing zeros, no rounding, whatever the decimals (0 to 255) or size.
+    pub fn text(&self) -> String {
+        let mut buffer = [b'0'; DIGITS_MAX];
+        let digits = digits(self.raw, &mut buffer);
+        let places = usize::from(self.decimals.unwrap_or(0));
+        let (whole, fraction) = digits.split_at_checked(digits.len().saturating_sub(places)).unwrap_or_default();
+        let fraction = fraction.trim_end_matches('0');
+        let whole = if whole.is_empty() { "0" } else { whole };
+        if fraction.is_empty() {
+            return whole.to_owned();
+        }
+        let zeros = places.saturating_sub(digits.len());
+        let mut text = String::with_capacity(whole.len().saturating_add(places).saturating_add(1));
+        text.push_str(whole);
+        text.push('.');
+        text.extend(std::iter::repeat_n('0', zeros));
+        text.push_str(fraction);
+        text
+    }
+}
+
+/// 256 bits never need more decimal digits than this.
+const DIGITS_MAX: usize = 78;
+/// The largest power of ten in 64 bits, and how many digits one division by it gives.
+const CHUNK: u128 = 10_000_000_000_000_000_000;
+const CHUNK_DIGITS: usize = 19;
+
+/// The number in decimal; zero is no digit at all.
+fn digits(raw: U256, buffer: &mut [u8; DIGITS_MAX]) -> &str {
+    let mut limbs = raw.into_limbs();
+    let mut end = DIGITS_MAX;
+    while limbs != [0; 4] {
+        let mut rest = 0_u128;
+        for limb in limbs.iter_mut().rev() {
+            let value = (rest << 64) | u128::from(*limb);
+            if value != 0 {
+                // The rest is below the divisor, so the quotient fits.
+                *limb = u64::try_from(value / CHUNK).unwrap_or(u64::MAX);
+                rest = value % CHUNK;
+            }
+        }
+        let mut chunk = u64::try_from(rest).unwrap_or_default();
+        let start = end.saturating_sub(CHUNK_DIGITS);
+        for place in buffer.get_mut(start..end).unwrap_or_default().iter_mut().rev() {
+            *place = u8::try_from(chunk % 10).unwrap_or_default().saturating_add(b'0');
+            chunk /= 10;
+        }
+        end = start;
+    }
+    let written = std::str::from_utf8(buffer.get(end..).unwrap_or_default()).unwrap_or_default();
+    written.trim_start_matches('0')
 }
 
 #[cfg(test)]

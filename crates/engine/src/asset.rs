@@ -2,11 +2,13 @@
 
 use std::fmt;
 
-use alloy_primitives::{Address, U256};
+use alloy_primitives::{Address, U256, hex};
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::base58::Base58;
+
 /// An address of either family. EVM addresses are written in lower-case hex, Solana's in base58.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Account {
     Evm(Address),
     Solana([u8; 32]),
@@ -60,8 +62,8 @@ impl From<Address> for Account {
 impl fmt::Display for Account {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Evm(address) => write!(f, "{:#x}", address.0),
-            Self::Solana(bytes) => f.write_str(&bs58::encode(bytes).into_string()),
+            Self::Evm(address) => f.write_str(hex::Buffer::<20, true>::new().format(address)),
+            Self::Solana(bytes) => f.write_str(Base58::of(bytes).as_str()),
         }
     }
 }
@@ -72,9 +74,18 @@ impl fmt::Debug for Account {
     }
 }
 
+impl<'de> Deserialize<'de> for Account {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::parse(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}
+
 impl Serialize for Account {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        match self {
+            Self::Evm(address) => serializer.serialize_str(hex::Buffer::<20, true>::new().format(address)),
+            Self::Solana(bytes) => serializer.serialize_str(Base58::of(bytes).as_str()),
+        }
     }
 }
 

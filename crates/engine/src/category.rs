@@ -11,7 +11,7 @@ mod table;
 pub use table::{Category, TABLE};
 
 /// What the event is for tax. A closed set: it gains no value within v1. `needs_review` is what cannot be mapped to the others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Treatment {
     Disposal,
@@ -43,7 +43,7 @@ impl Treatment {
 }
 
 /// What to do with it in a ledger.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LedgerAction {
     DisposeAndAcquire,
@@ -164,6 +164,13 @@ impl Category {
 
     pub fn is_free(self) -> bool {
         self.row().bill == Bill::Free
+    }
+}
+
+impl<'de> Deserialize<'de> for Category {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        Self::parse(&name).ok_or_else(|| serde::de::Error::custom("an unknown category"))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The answer, field by field as the interface specification has it. The order of fields is the order in the answer. What is said of a
 //! field here is what the OpenAPI document and the agent interface say of it.
 
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
 use crate::asset::{Account, NftKind};
@@ -10,21 +10,26 @@ use crate::describe;
 use crate::opinion::{Role, Source};
 
 pub const API_VERSION: &str = "v1";
+/// A word of ours. Under its own name serde would want to borrow it from what it reads.
+pub type Constant = &'static str;
+/// The one way in which amounts are inferred.
+pub const BALANCE_DELTA: &str = "balance_delta";
 
 /// How one transaction was read for tax. Informational only, not tax advice.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Classification {
     /// Always `v1`.
     #[schema(value_type = String, pattern = "^v1$")]
-    pub api_version: &'static str,
+    #[serde(deserialize_with = "version")]
+    pub api_version: Constant,
     /// Batch results only: the item's `tx_id`. Absent when the item had none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// Batch results only: why this one item was not classified. An item with `error` must not be booked. The codes are those of
     /// `ErrorEnvelope` and `unsupported_chain`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", default, deserialize_with = "no_error")]
     #[schema(value_type = Option<String>)]
-    pub error: Option<&'static str>,
+    pub error: Option<Constant>,
     /// The hash that was classified; an EVM hash in lower case.
     #[schema(required)]
     pub hash: Option<String>,
@@ -114,7 +119,7 @@ impl Classification {
 }
 
 /// More than one treatment is defensible. `treatment` and `taxable` of the result are the position taken.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct GreyArea {
     /// What the positions rest on.
     #[schema(required)]
@@ -125,7 +130,7 @@ pub struct GreyArea {
 }
 
 /// A defensible position that was not taken.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Alternate {
     #[schema(required)]
     pub treatment: Option<Treatment>,
@@ -138,7 +143,7 @@ pub struct Alternate {
 }
 
 /// What moved, net per asset for the perspective: what went out and came back cancels, and a net of zero is no leg.
-#[derive(Debug, Clone, Default, Serialize, ToSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 pub struct Assets {
     pub sent: Vec<AssetLeg>,
     pub received: Vec<AssetLeg>,
@@ -148,7 +153,7 @@ pub struct Assets {
 }
 
 /// What happened on a leg.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = LegAction)]
 pub enum Action {
@@ -160,7 +165,7 @@ pub enum Action {
 }
 
 /// One asset that moved. An asset is a contract or mint, plus the token id for an NFT.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct AssetLeg {
     /// Exactly as the contract reports it, cut at 256 bytes; `UNKNOWN` when it reports none. A stranger wrote it: escape it.
     pub symbol: String,
@@ -193,24 +198,24 @@ pub struct AssetLeg {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_id: Option<String>,
     /// True when the symbol is that of a canonical token on the same chain at another address. Absent otherwise.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     #[schema(required = false)]
     pub symbol_collision: bool,
     /// For display only, present with `symbol_collision`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub display_symbol: Option<String>,
     /// True when the amount was inferred and not read from a log or trace. Such a result is always `needs_review`. Absent otherwise.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     #[schema(required = false)]
     pub inferred: bool,
     /// How it was inferred, as `balance_delta`; present with `inferred`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", default, deserialize_with = "basis")]
     #[schema(value_type = Option<String>)]
-    pub inferred_basis: Option<&'static str>,
+    pub inferred_basis: Option<Constant>,
 }
 
 /// The transaction was found on another chain than the one that was asked for.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ChainCorrected {
     /// Slug of the chain that was asked for.
     pub requested: String,
@@ -219,7 +224,7 @@ pub struct ChainCorrected {
 }
 
 /// The block that the transaction stands in.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct BlockTime {
     /// Block number; the slot on Solana.
     pub number: u64,
@@ -231,7 +236,7 @@ pub struct BlockTime {
 }
 
 /// The whole of a transaction of several steps. Further fields may come.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Parent {
     pub category: Category,
     pub treatment: Treatment,
@@ -239,7 +244,7 @@ pub struct Parent {
 }
 
 /// One step of a transaction that has several. Further fields may come.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Step {
     /// From 0, in chain order.
     pub leg_index: usize,
@@ -257,7 +262,7 @@ pub struct Step {
 }
 
 /// What one source said of the transaction.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Evidence {
     pub source: Source,
     /// The rule that spoke: pack and signature, or the shape's name.
@@ -271,4 +276,26 @@ pub struct Evidence {
     pub instruction_index: Option<u64>,
     /// Whether it agrees with the verdict.
     pub agrees: bool,
+}
+
+/// A verdict that was kept is read back by the version that wrote it.
+fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<&'static str, D::Error> {
+    let said = String::deserialize(deserializer)?;
+    if said == API_VERSION { Ok(API_VERSION) } else { Err(serde::de::Error::custom("another version")) }
+}
+
+/// What failed is never kept.
+fn no_error<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'static str>, D::Error> {
+    match Option::<String>::deserialize(deserializer)? {
+        None => Ok(None),
+        Some(_) => Err(serde::de::Error::custom("no verdict")),
+    }
+}
+
+fn basis<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'static str>, D::Error> {
+    match Option::<String>::deserialize(deserializer)?.as_deref() {
+        None => Ok(None),
+        Some(BALANCE_DELTA) => Ok(Some(BALANCE_DELTA)),
+        Some(_) => Err(serde::de::Error::custom("an unknown basis")),
+    }
 }

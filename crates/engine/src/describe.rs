@@ -6,6 +6,8 @@ use crate::scene::Doubt;
 
 /// Legs listed by name in one sentence; the rest are counted.
 const LISTED_MAX: usize = 4;
+/// Room for a description that nobody has to make anew while it is written.
+const SENTENCES_BYTES_LIKELY: usize = 192;
 
 pub fn description(
     category: Category,
@@ -14,10 +16,19 @@ pub fn description(
     treatment: Treatment,
     needs_review: bool,
 ) -> String {
-    let what = action(category, assets);
-    let place = protocol.map(|name| format!(" on {name}")).unwrap_or_default();
-    let consequence = if needs_review { leaning(treatment) } else { consequence(category, treatment) };
-    format!("{what}{place}. {consequence}")
+    let mut text = String::with_capacity(SENTENCES_BYTES_LIKELY);
+    push_action(&mut text, category, assets);
+    if let Some(name) = protocol {
+        push(&mut text, &[" on ", name]);
+    }
+    text.push_str(". ");
+    text.push_str(&if needs_review { leaning(treatment) } else { consequence(category, treatment) });
+    text
+}
+
+/// Parts that are known are put together without being formatted: most of an answer's cost is its words.
+fn push(text: &mut String, parts: &[&str]) {
+    parts.iter().for_each(|part| text.push_str(part));
 }
 
 /// While a person has yet to decide, the treatment is only a pointer.
@@ -37,37 +48,37 @@ pub fn leave_open(text: &mut String, category: Category, treatment: Treatment) {
     *text = text.replace(&consequence(category, treatment), &leaning(treatment));
 }
 
-fn action(category: Category, assets: &Assets) -> String {
+fn push_action(text: &mut String, category: Category, assets: &Assets) {
     let sent = list(&assets.sent);
     let received = list(&assets.received);
     let about = category.row().about.trim_end_matches('.');
     match (category, sent.as_deref(), received.as_deref()) {
-        (Category::Swap, Some(sent), Some(got)) => format!("Swapped {sent} for {got}"),
+        (Category::Swap, Some(sent), Some(got)) => push(text, &["Swapped ", sent, " for ", got]),
         (Category::Swap, None, Some(moved)) | (Category::Swap, Some(moved), None) => {
-            format!("An order was filled: {moved} against what moved when it was placed")
+            push(text, &["An order was filled: ", moved, " against what moved when it was placed"]);
         }
-        (Category::Wrap, Some(sent), Some(got)) => format!("Wrapped {sent} into {got}"),
-        (Category::Unwrap, Some(sent), Some(got)) => format!("Unwrapped {sent} into {got}"),
-        (Category::NftPurchase, Some(sent), Some(got)) => format!("Bought {got} for {sent}"),
-        (Category::NftSale, Some(sent), Some(got)) => format!("Sold {sent} for {got}"),
+        (Category::Wrap, Some(sent), Some(got)) => push(text, &["Wrapped ", sent, " into ", got]),
+        (Category::Unwrap, Some(sent), Some(got)) => push(text, &["Unwrapped ", sent, " into ", got]),
+        (Category::NftPurchase, Some(sent), Some(got)) => push(text, &["Bought ", got, " for ", sent]),
+        (Category::NftSale, Some(sent), Some(got)) => push(text, &["Sold ", sent, " for ", got]),
         (Category::Transfer | Category::NftTransfer | Category::SelfTransfer, Some(sent), None) => {
-            format!("Sent {sent}")
+            push(text, &["Sent ", sent]);
         }
         (Category::Transfer | Category::NftTransfer | Category::SelfTransfer, None, Some(got)) => {
-            format!("Received {got}")
+            push(text, &["Received ", got]);
         }
         (Category::Unclassified, None, None) => {
-            "Nothing moved for this wallet, and what the call did is not known".to_owned()
+            text.push_str("Nothing moved for this wallet, and what the call did is not known");
         }
-        (Category::Unclassified, Some(sent), None) => format!("{sent} left the wallet; what for is not clear"),
-        (Category::Unclassified, None, Some(got)) => format!("{got} arrived; what for is not clear"),
+        (Category::Unclassified, Some(sent), None) => push(text, &[sent, " left the wallet; what for is not clear"]),
+        (Category::Unclassified, None, Some(got)) => push(text, &[got, " arrived; what for is not clear"]),
         (Category::Unclassified, Some(sent), Some(got)) => {
-            format!("{sent} left and {got} arrived; what for is not clear")
+            push(text, &[sent, " left and ", got, " arrived; what for is not clear"]);
         }
-        (_, Some(sent), Some(got)) => format!("{about}: {sent} out, {got} in"),
-        (_, Some(sent), None) => format!("{about}: {sent} out"),
-        (_, None, Some(got)) => format!("{about}: {got} in"),
-        (_, None, None) => about.to_owned(),
+        (_, Some(sent), Some(got)) => push(text, &[about, ": ", sent, " out, ", got, " in"]),
+        (_, Some(sent), None) => push(text, &[about, ": ", sent, " out"]),
+        (_, None, Some(got)) => push(text, &[about, ": ", got, " in"]),
+        (_, None, None) => text.push_str(about),
     }
 }
 
@@ -80,34 +91,38 @@ fn consequence(category: Category, treatment: Treatment) -> String {
         Treatment::Expense => "An expense, paid by disposing of crypto",
         Treatment::NeedsReview => return "A person decides the treatment.".to_owned(),
     };
-    if treatment == category.row().treatment { format!("{said} ({basis}).") } else { format!("{said}.") }
+    if treatment == category.row().treatment { [said, " (", basis, ")."].concat() } else { [said, "."].concat() }
 }
 
 /// `1.5 WETH, 2 UNI and 3 more`; `None` when there is nothing to list.
 pub fn list(legs: &[AssetLeg]) -> Option<String> {
-    let named: Vec<String> = legs.iter().take(LISTED_MAX).map(leg).collect();
+    let named = legs.len().min(LISTED_MAX);
     let more = legs.len().saturating_sub(LISTED_MAX);
-    match (named.as_slice(), more) {
-        ([], _) => None,
-        (_, 0) => Some(join(&named)),
-        (_, more) => Some(format!("{} and {more} more", named.join(", "))),
+    let mut text = String::with_capacity(named.saturating_mul(LEG_BYTES_LIKELY));
+    for (at, leg) in legs.iter().take(LISTED_MAX).enumerate() {
+        let is_last = at.saturating_add(1) == named && more == 0;
+        text.push_str(match at {
+            0 => "",
+            _ if is_last => " and ",
+            _ => ", ",
+        });
+        push_leg(&mut text, leg);
     }
+    if more > 0 {
+        push(&mut text, &[" and ", &more.to_string(), " more"]);
+    }
+    (!legs.is_empty()).then_some(text)
 }
 
-fn join(parts: &[String]) -> String {
-    match parts.split_last() {
-        None => String::new(),
-        Some((last, [])) => last.clone(),
-        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
-    }
-}
+/// Room for an amount with eighteen decimals and a symbol.
+const LEG_BYTES_LIKELY: usize = 40;
 
-fn leg(leg: &AssetLeg) -> String {
+fn push_leg(text: &mut String, leg: &AssetLeg) {
     let symbol = leg.display_symbol.as_ref().unwrap_or(&leg.symbol);
     match &leg.token_id {
-        Some(id) if leg.amount == "1" => format!("{symbol} #{id}"),
-        Some(id) => format!("{} × {symbol} #{id}", leg.amount),
-        None => format!("{} {symbol}", leg.amount),
+        Some(id) if leg.amount == "1" => push(text, &[symbol, " #", id]),
+        Some(id) => push(text, &[&leg.amount, " × ", symbol, " #", id]),
+        None => push(text, &[&leg.amount, " ", symbol]),
     }
 }
 

@@ -33,7 +33,7 @@ pub struct EvmFacts {
     pub also_on: Vec<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Block {
     pub number: u64,
     /// Seconds since 1970, UTC.
@@ -42,7 +42,7 @@ pub struct Block {
 }
 
 /// Native coin that contracts passed on inside the transaction, which no log shows.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum InternalValue {
     NotAsked,
     Traced {
@@ -54,7 +54,7 @@ pub enum InternalValue {
 }
 
 /// `None` in `balances` of a fact means that the node could not say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BalanceChange {
     pub before: Option<U256>,
     pub after: Option<U256>,

@@ -4,6 +4,7 @@ use std::fmt;
 
 use alloy_primitives::{B256, hex};
 
+use crate::base58::Base58;
 use crate::chain::Family;
 
 /// A Solana signature is exactly this many bytes.
@@ -11,7 +12,7 @@ const SIGNATURE_BYTES: usize = 64;
 /// 64 bytes never need more base58 characters than this, so longer text is refused before any decoding.
 const SIGNATURE_CHARS_MAX: usize = 88;
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TxHash {
     Evm(B256),
     Solana([u8; SIGNATURE_BYTES]),
@@ -56,8 +57,8 @@ impl TxHash {
 impl fmt::Display for TxHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Evm(hash) => write!(f, "{hash:#x}"),
-            Self::Solana(signature) => f.write_str(&bs58::encode(signature).into_string()),
+            Self::Evm(hash) => f.write_str(hex::Buffer::<32, true>::new().format(hash)),
+            Self::Solana(signature) => f.write_str(Base58::of(signature).as_str()),
         }
     }
 }

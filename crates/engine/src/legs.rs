@@ -1,11 +1,10 @@
 //! Net legs: what each asset did for one account. What went out and came back in the same transaction cancels.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 
 use alloy_primitives::U256;
 
-use crate::asset::{Account, Asset, Movement, Seen};
+use crate::asset::{Account, Asset, Movement, NftKind, Seen};
 
 /// Legs past this count cannot be explained one by one.
 pub const LEGS_MAX: usize = 128;
@@ -38,57 +37,66 @@ pub struct Leg {
     pub inferred: bool,
 }
 
-#[derive(Default)]
-struct Tally {
-    out: U256,
-    incoming: U256,
-    largest_out: Option<Movement>,
-    largest_in: Option<Movement>,
-    only_zero_out: bool,
-    only_zero_in: bool,
-    inferred: bool,
-}
-
 /// Net per asset; what went out and came back cancels, and a zero net is no leg. Sent legs first, then received ones.
 /// `None` when a sum leaves 256 bits, which only forged logs can do.
 pub fn legs(movements: &[Movement], wallet: Account) -> Option<Vec<Leg>> {
-    let mut tallies: BTreeMap<Asset, Tally> = BTreeMap::new();
-    for m in movements.iter().filter(|m| (m.from == wallet) != (m.to == wallet)) {
-        let tally = tallies.entry(m.asset).or_insert_with(|| Tally {
-            only_zero_out: true,
-            only_zero_in: true,
-            ..Tally::default()
-        });
-        tally.inferred |= m.seen == Seen::Balance;
-        let (sum, largest, only_zero, other) = if m.from == wallet {
-            (&mut tally.out, &mut tally.largest_out, &mut tally.only_zero_out, m.to)
-        } else {
-            (&mut tally.incoming, &mut tally.largest_in, &mut tally.only_zero_in, m.from)
-        };
-        *sum = sum.checked_add(m.amount)?;
-        *only_zero &= other.is_zero();
-        if largest.is_none_or(|best| m.amount > best.amount) {
-            *largest = Some(*m);
-        }
+    let mut own: Vec<&Movement> = movements.iter().filter(|m| (m.from == wallet) != (m.to == wallet)).collect();
+    own.sort_by_key(|one| one.asset);
+    let mut legs = Vec::new();
+    for of_asset in own.chunk_by(|one, other| one.asset == other.asset) {
+        legs.extend(leg(of_asset, wallet)?);
     }
-    let mut legs: Vec<Leg> = tallies.into_iter().filter_map(|(asset, tally)| leg(asset, &tally)).collect();
-    legs.sort_by_key(|leg| (leg.direction, leg.asset));
+    // They come by asset already.
+    legs.sort_by_key(|leg: &Leg| leg.direction);
     Some(legs)
 }
 
-fn leg(asset: Asset, tally: &Tally) -> Option<Leg> {
-    let (direction, amount, largest, minted_or_burned) = match tally.out.cmp(&tally.incoming) {
-        Ordering::Equal => return None,
-        Ordering::Greater => {
-            (Direction::Out, tally.out.saturating_sub(tally.incoming), tally.largest_out?, tally.only_zero_out)
+/// The leg of this asset in this direction.
+pub fn position(legs: &[Leg], direction: Direction, asset: Asset) -> Option<usize> {
+    legs.binary_search_by(|leg| leg.direction.cmp(&direction).then_with(|| leg.asset.cmp(&asset))).ok()
+}
+
+/// Whether a token or an NFT of this contract is among the legs.
+pub fn has_contract(legs: &[Leg], contract: Account) -> bool {
+    let token = Asset::Token(contract);
+    let first_nft = Asset::Nft { contract, id: U256::ZERO, kind: NftKind::Erc721 };
+    let (out, incoming) = legs.split_at(legs.partition_point(|leg| leg.direction == Direction::Out));
+    [out, incoming].into_iter().any(|side| {
+        let at_or_after = |asset: Asset| side.get(side.partition_point(|leg| leg.asset < asset));
+        [token, first_nft].into_iter().filter_map(at_or_after).any(|leg| leg.asset.contract() == Some(contract))
+    })
+}
+
+/// What went one way: how much, the largest movement, and whether the zero address was always on the other side.
+struct Side<'a> {
+    sum: U256,
+    largest: Option<&'a Movement>,
+    only_zero: bool,
+}
+
+/// Of movements of one asset: the outer `None` is a sum too large, the inner one a zero net.
+fn leg(of_asset: &[&Movement], wallet: Account) -> Option<Option<Leg>> {
+    let side = || Side { sum: U256::ZERO, largest: None, only_zero: true };
+    let (mut out, mut incoming) = (side(), side());
+    for m in of_asset {
+        let (side, other) = if m.from == wallet { (&mut out, m.to) } else { (&mut incoming, m.from) };
+        side.sum = side.sum.checked_add(m.amount)?;
+        side.only_zero &= other.is_zero();
+        if side.largest.is_none_or(|best| m.amount > best.amount) {
+            side.largest = Some(m);
         }
-        Ordering::Less => {
-            (Direction::In, tally.incoming.saturating_sub(tally.out), tally.largest_in?, tally.only_zero_in)
-        }
+    }
+    let (direction, more, less) = match out.sum.cmp(&incoming.sum) {
+        Ordering::Equal => return Some(None),
+        Ordering::Greater => (Direction::Out, out, incoming),
+        Ordering::Less => (Direction::In, incoming, out),
     };
-    let other = match direction {
-        Direction::Out => largest.to,
-        Direction::In => largest.from,
-    };
-    Some(Leg { asset, direction, amount, other, minted_or_burned, inferred: tally.inferred })
+    Some(more.largest.map(|largest| Leg {
+        asset: largest.asset,
+        direction,
+        amount: more.sum.saturating_sub(less.sum),
+        other: if direction == Direction::Out { largest.to } else { largest.from },
+        minted_or_burned: more.only_zero,
+        inferred: of_asset.iter().any(|m| m.seen == Seen::Balance),
+    }))
 }

@@ -7,6 +7,7 @@
 pub mod adjudicate;
 pub mod amount;
 pub mod asset;
+mod base58;
 pub mod cases;
 pub mod category;
 pub mod chain;

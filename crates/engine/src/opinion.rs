@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::U256;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::asset::Seen;
 use crate::category::Category;
@@ -12,7 +12,7 @@ use crate::legs::{Direction, LEGS_MAX, Leg};
 /// Who says it. Sources are independent, none reads another's opinion: `protocol` is a rule pack over verified contracts, events or
 /// instructions, `call` what was asked for, `shape` what the net movements alone suggest, `labels` a third party's word where an operator
 /// configured one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = EvidenceSource)]
 pub enum Source {
@@ -24,6 +24,7 @@ pub enum Source {
     Shape,
     /// A third party's word, where an operator configured one.
     Labels,
+    #[default]
     None,
 }
 
@@ -39,7 +40,7 @@ pub enum Strength {
 }
 
 /// The part that a claim plays in a transaction of several steps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, serde::Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = StepRole)]
 pub enum Role {
@@ -151,7 +152,7 @@ impl Opinion {
     }
 
     pub fn explains_direction(&self, legs: &[Leg], direction: Direction) -> bool {
-        legs.iter().enumerate().any(|(at, leg)| leg.direction == direction && self.explains.contains(at))
+        legs.iter().enumerate().take(LEGS_MAX).any(|(at, leg)| leg.direction == direction && self.explains.contains(at))
     }
 
     /// How much of the leg this claim speaks for; `None` is all of it.

@@ -9,7 +9,7 @@ use crate::category::{Category, Condition, Grey, LedgerAction, PolicyKey, Side, 
 
 /// One choice per key; `None` is the platform default. The wording of the request is lenient by contract: unknown keys
 /// and invalid values are ignored.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Policy {
     pub lp: Option<Treatment>,
     pub wrap: Option<Treatment>,

@@ -5,6 +5,7 @@ use crate::asset::Seen;
 use crate::category::{Category, LedgerAction, Treatment};
 use crate::classification::{API_VERSION, Alternate, BlockTime, Classification, Evidence, GreyArea, Parent};
 use crate::describe;
+use crate::evm::Block;
 use crate::opinion::Source;
 use crate::policy;
 use crate::printed::{Part, assets};
@@ -17,9 +18,10 @@ pub fn present(scene: &Scene<'_>, reading: &Reading, question: &Question, rules:
     let assets = assets(scene, |_| Some(Part::Whole));
     let position = policy::position(reading.category, &question.policy, circumstances(scene, reading, question, None));
     let leaning = if reading.category == Category::Unclassified { Treatment::NeedsReview } else { position.treatment };
-    let spoken_of = steps::principal_assets(scene, reading).unwrap_or_else(|| assets.clone());
+    let principal = steps::principal_assets(scene, reading);
+    let spoken_of = principal.as_ref().unwrap_or(&assets);
     let description =
-        describe::description(reading.category, &spoken_of, reading.protocol.as_deref(), leaning, reading.needs_review);
+        describe::description(reading.category, spoken_of, reading.protocol.as_deref(), leaning, reading.needs_review);
     let steps = steps::steps(scene, reading, question);
     let memo = steps.as_ref().map(|steps| steps::memo(&description, steps));
     Classification {
@@ -40,11 +42,7 @@ pub fn present(scene: &Scene<'_>, reading: &Reading, question: &Question, rules:
         assets,
         chain_corrected: None,
         perspective: Some(scene.wallet),
-        block: scene.block.map(|block| BlockTime {
-            number: block.number,
-            timestamp: jiff::Timestamp::from_second(block.timestamp).map(|at| at.to_string()).unwrap_or_default(),
-            finalized: block.finalized,
-        }),
+        block: scene.block.and_then(block_time),
         parent: steps.as_ref().map(|_| Parent {
             category: reading.category,
             treatment: leaning,
@@ -57,6 +55,12 @@ pub fn present(scene: &Scene<'_>, reading: &Reading, question: &Question, rules:
         evidence: question.explain.then(|| evidence(scene, reading)),
         source: decided_by(reading),
     }
+}
+
+/// A time that no calendar has is not told.
+fn block_time(block: Block) -> Option<BlockTime> {
+    let at = jiff::Timestamp::from_second(block.timestamp).ok()?;
+    Some(BlockTime { number: block.number, timestamp: at.to_string(), finalized: block.finalized })
 }
 
 fn decided_by(reading: &Reading) -> Source {

@@ -4,7 +4,7 @@ use alloy_primitives::U256;
 
 use crate::amount::Amount;
 use crate::asset::{Account, Asset, NftKind};
-use crate::classification::{Action, AssetLeg, Assets};
+use crate::classification::{Action, AssetLeg, Assets, BALANCE_DELTA};
 use crate::evm::Token;
 use crate::legs::{Direction, Leg};
 use crate::scene::Scene;
@@ -25,32 +25,29 @@ pub fn assets(scene: &Scene<'_>, wanted: impl Fn(usize) -> Option<Part>) -> Asse
 
 /// The legs of any account in the scene, as they are printed.
 pub fn assets_of(scene: &Scene<'_>, legs: &[Leg], wanted: impl Fn(usize) -> Option<Part>) -> Assets {
-    let mut assets = Assets::default();
-    for (at, leg) in legs.iter().enumerate() {
-        let Some(part) = wanted(at) else { continue };
-        let side = match leg.direction {
-            Direction::Out => &mut assets.sent,
-            Direction::In => &mut assets.received,
-        };
-        side.push(asset_leg(scene, leg, part));
-    }
-    assets
+    let (out, incoming) = legs.split_at(legs.partition_point(|leg| leg.direction == Direction::Out));
+    let printed = |legs: &[Leg], first: usize| {
+        let mut printed = Vec::with_capacity(legs.len().min(LEGS_LIKELY));
+        for (at, leg) in legs.iter().enumerate() {
+            printed.extend(wanted(first.saturating_add(at)).map(|part| asset_leg(scene, leg, part)));
+        }
+        printed
+    };
+    Assets { sent: printed(out, 0), received: printed(incoming, out.len()), ..Assets::default() }
 }
+
+/// Room that is made for legs at once: most transactions have fewer, and a printed leg is large.
+const LEGS_LIKELY: usize = 2;
 
 fn gas_leg(scene: &Scene<'_>, gas: U256) -> AssetLeg {
-    let chain = scene.chain;
-    AssetLeg {
-        amount: Amount { raw: gas, decimals: Some(chain.native_decimals) }.to_string(),
-        action: Action::PaidGas,
-        ..native_leg(scene)
-    }
+    AssetLeg { action: Action::PaidGas, ..native_leg(scene, gas) }
 }
 
-fn native_leg(scene: &Scene<'_>) -> AssetLeg {
+fn native_leg(scene: &Scene<'_>, raw: U256) -> AssetLeg {
     let chain = scene.chain;
     AssetLeg {
         symbol: chain.native_symbol.clone(),
-        amount: String::new(),
+        amount: Amount { raw, decimals: Some(chain.native_decimals) }.text(),
         action: Action::Received,
         decimals: Some(chain.native_decimals),
         token_address: None,
@@ -67,23 +64,22 @@ fn native_leg(scene: &Scene<'_>) -> AssetLeg {
 }
 
 fn asset_leg(scene: &Scene<'_>, leg: &Leg, part: Part) -> AssetLeg {
-    let mut printed = native_leg(scene);
-    if let Some(contract) = leg.asset.contract() {
-        name_token(&mut printed, scene, contract);
-    }
-    if let Asset::Nft { id, kind, .. } = leg.asset {
-        printed.token_type = Some(kind);
-        // On Solana the mint itself is the item.
-        printed.token_id = (kind != NftKind::SplNft).then(|| id.to_string());
-        printed.decimals = None;
-    }
     let raw = match part {
         Part::Whole => leg.amount,
         Part::Amount(amount) => amount.min(leg.amount),
     };
-    printed.amount = Amount { raw, decimals: printed.decimals }.to_string();
+    let mut printed = match leg.asset {
+        Asset::Native => native_leg(scene, raw),
+        Asset::Token(contract) => token_leg(scene, contract, raw, None),
+        Asset::Nft { contract, id, kind } => AssetLeg {
+            token_type: Some(kind),
+            // On Solana the mint itself is the item.
+            token_id: (kind != NftKind::SplNft).then(|| Amount { raw: id, decimals: None }.text()),
+            ..token_leg(scene, contract, raw, Some(kind))
+        },
+    };
     printed.inferred = leg.inferred;
-    printed.inferred_basis = leg.inferred.then_some("balance_delta");
+    printed.inferred_basis = leg.inferred.then_some(BALANCE_DELTA);
     match leg.direction {
         Direction::Out => {
             printed.to = Some(leg.other);
@@ -97,18 +93,35 @@ fn asset_leg(scene: &Scene<'_>, leg: &Leg, part: Part) -> AssetLeg {
     printed
 }
 
-fn name_token(printed: &mut AssetLeg, scene: &Scene<'_>, contract: Account) {
+/// An NFT is counted, whatever decimals its contract reports.
+fn token_leg(scene: &Scene<'_>, contract: Account, raw: U256, nft: Option<NftKind>) -> AssetLeg {
     let known = scene.ground.token(contract);
     let text = |text: &Option<String>| text.as_deref().map(Token::clip).map(str::to_owned);
-    printed.token_address = Some(contract);
-    printed.decimals = known.and_then(|token| token.decimals);
-    printed.token_name = known.and_then(|token| text(&token.name));
-    printed.symbol = known.and_then(|token| text(&token.symbol)).unwrap_or_else(|| SYMBOL_UNKNOWN.to_owned());
-    if scene.ground.collides(&printed.symbol, contract) {
-        let address = contract.to_string();
-        let (head, tail) =
-            (address.get(..6).unwrap_or_default(), address.get(address.len().saturating_sub(4)..).unwrap_or_default());
-        printed.symbol_collision = true;
-        printed.display_symbol = Some(format!("{} ({head}…{tail})", printed.symbol));
+    let decimals = known.and_then(|token| token.decimals).filter(|_| nft.is_none());
+    let symbol = known.and_then(|token| text(&token.symbol)).unwrap_or_else(|| SYMBOL_UNKNOWN.to_owned());
+    let is_collision = scene.ground.collides(&symbol, contract);
+    AssetLeg {
+        amount: Amount { raw, decimals }.text(),
+        action: Action::Received,
+        decimals,
+        token_address: Some(contract),
+        token_name: known.and_then(|token| text(&token.name)),
+        to: None,
+        from: None,
+        token_type: None,
+        token_id: None,
+        symbol_collision: is_collision,
+        display_symbol: is_collision.then(|| told_apart(&symbol, contract)),
+        inferred: false,
+        inferred_basis: None,
+        symbol,
     }
+}
+
+/// A borrowed symbol with the beginning and the end of its contract's address.
+fn told_apart(symbol: &str, contract: Account) -> String {
+    let address = contract.to_string();
+    let head = address.get(..6).unwrap_or_default();
+    let tail = address.get(address.len().saturating_sub(4)..).unwrap_or_default();
+    format!("{symbol} ({head}…{tail})")
 }

@@ -80,6 +80,9 @@ pub struct TransferRule {
     pub native: bool,
 }
 
+/// A pool is proved by trying one fee after another. Most pools have one of these.
+const USUAL_FEES: [u32; 4] = [3000, 500, 10000, 100];
+
 /// A pack that knows a contract, and as what.
 #[derive(Debug, Clone)]
 pub struct Holder {
@@ -107,7 +110,9 @@ pub struct Rules {
     pub packs: Vec<Pack>,
     events: BTreeMap<B256, Vec<EventRule>>,
     calls: BTreeMap<FixedBytes<4>, Vec<CallRule>>,
-    transfers: BTreeMap<(usize, String), Vec<TransferRule>>,
+    /// By pack, then by role.
+    transfers: Vec<BTreeMap<String, Vec<TransferRule>>>,
+    lures: Vec<String>,
     actors: BTreeMap<B256, Vec<ActorRule>>,
     /// Topics of `events` and `actors`.
     heard: Filter,
@@ -148,7 +153,7 @@ impl ChainRules {
         self.holders(contract).iter().filter(|holder| !holder.is_quiet).map(|holder| holder.pack)
     }
 
-    /// Fee tiers of any factory here, each once.
+    /// Fee tiers of any factory here, each once, those of most pools first.
     pub fn fees(&self) -> &[u32] {
         &self.fees
     }
@@ -181,6 +186,7 @@ impl ChainRules {
         self.known = Filter::of(self.contracts.keys().map(|contract| contract.as_slice()));
         let fees: BTreeSet<u32> = self.factories.iter().flat_map(|factory| &factory.fees).copied().collect();
         self.fees = fees.into_iter().collect();
+        self.fees.sort_by_key(|fee| USUAL_FEES.iter().position(|usual| usual == fee).unwrap_or(USUAL_FEES.len()));
     }
 }
 
@@ -221,7 +227,7 @@ impl Rules {
     }
 
     pub fn transfers(&self, pack: usize, role: &str) -> &[TransferRule] {
-        self.transfers.get(&(pack, role.to_owned())).map_or(&[], Vec::as_slice)
+        self.transfers.get(pack).and_then(|by_role| by_role.get(role)).map_or(&[], Vec::as_slice)
     }
 
     pub fn pack(&self, index: usize) -> Option<&Pack> {
@@ -256,7 +262,7 @@ impl Rules {
     /// Whether token text lures its reader somewhere.
     pub fn lures(&self, text: &str) -> bool {
         let text = text.to_lowercase();
-        self.packs.iter().flat_map(|pack| &pack.file.lures).any(|lure| text.contains(lure.as_str()))
+        self.lures.iter().any(|lure| text.contains(lure.as_str()))
     }
 
     /// Every event that some rule listens to.
@@ -286,9 +292,13 @@ impl Rules {
 
 /// Look-alikes fold to what a reader would take them for: case, invisible characters and the commonest foreign letters.
 pub fn fold_symbol(symbol: &str) -> String {
-    let folded = symbol.chars().filter(|c| c.is_alphanumeric() || matches!(c, '.' | '+' | '-' | '/' | '$' | '₮'));
+    if symbol.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        return symbol.to_ascii_uppercase();
+    }
+    // A letter may come apart into itself and a mark, which is then dropped like any other.
+    let folded = symbol.chars().flat_map(char::to_uppercase);
     folded
-        .flat_map(char::to_uppercase)
+        .filter(|c| c.is_alphanumeric() || matches!(c, '.' | '+' | '-' | '/' | '$' | '₮'))
         .map(|c| match c {
             'А' | 'Α' => 'A',
             'В' | 'Β' => 'B',

@@ -1,6 +1,7 @@
 //! The scene: one transaction as one wallet saw it, on whichever family of chains. Movements are legs, net per asset; what could not
 //! be known is a doubt.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use alloy_primitives::U256;
@@ -69,6 +70,16 @@ pub struct Scene<'a> {
     pub gas: Option<U256>,
     pub doubts: Vec<Doubt>,
     pub ground: Ground<'a>,
+    pub own: OnceCell<Vec<Own>>,
+}
+
+/// A movement between the wallet and somebody else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Own {
+    pub direction: Direction,
+    pub asset: Asset,
+    pub amount: U256,
+    pub other: Account,
 }
 
 /// Where the family's own facts are looked up.
@@ -83,12 +94,27 @@ pub enum Ground<'a> {
 pub struct WalletNotInTransaction;
 
 impl Scene<'_> {
-    /// The wallet's own movements in one direction.
-    pub fn moved(&self, direction: Direction) -> impl Iterator<Item = &Movement> {
-        let wallet = self.wallet;
-        self.movements.iter().filter(move |m| match direction {
-            Direction::Out => m.from == wallet && m.to != wallet,
-            Direction::In => m.to == wallet && m.from != wallet,
+    /// The wallet's own movements of one asset in one direction, by amount.
+    pub fn moved(&self, direction: Direction, asset: Asset) -> &[Own] {
+        let own = self.own();
+        let start = own.partition_point(|own| (own.direction, own.asset) < (direction, asset));
+        let from_here = own.get(start..).unwrap_or_default();
+        let length = from_here.partition_point(|own| (own.direction, own.asset) == (direction, asset));
+        from_here.get(..length).unwrap_or_default()
+    }
+
+    /// In order, so that a transaction of many movements is searched and not read through for each of its logs.
+    fn own(&self) -> &[Own] {
+        self.own.get_or_init(|| {
+            let own = self.movements.iter().filter_map(|m| match (m.from == self.wallet, m.to == self.wallet) {
+                (true, false) => Some((Direction::Out, m.to, m)),
+                (false, true) => Some((Direction::In, m.from, m)),
+                _ => None,
+            });
+            let own = own.map(|(direction, other, m)| Own { direction, asset: m.asset, amount: m.amount, other });
+            let mut own: Vec<Own> = own.collect();
+            own.sort_unstable();
+            own
         })
     }
 

@@ -348,7 +348,11 @@ fn recorded_tokens_and_lamports_are_conserved() {
         let ledger = Ledger::open(&transaction, effects);
         let mut sums: BTreeMap<String, i128> = BTreeMap::new();
         for holder in ledger.holders() {
-            for movement in ledger.movements(holder).iter().filter(|movement| movement.asset != Asset::Native) {
+            for movement in ledger
+                .movements(holder, &ledger.flows(holder))
+                .iter()
+                .filter(|movement| movement.asset != Asset::Native)
+            {
                 let amount = i128::try_from(movement.amount.to::<u128>()).unwrap();
                 let sign = if movement.to == Account::Solana(holder) { 1 } else { -1 };
                 *sums.entry(format!("{:?}", movement.asset)).or_default() += sign * amount;

@@ -1,9 +1,13 @@
 //! The command line: one file per command. Exit status 0, 1 when it failed, 2 when it was called wrongly.
 
 mod accounts;
+mod backup;
+mod cache;
 mod chains;
 mod classify;
-mod eval;
+mod doctor;
+pub(crate) mod eval;
+mod health;
 mod keys;
 mod ledger;
 mod rules;
@@ -16,6 +20,7 @@ use clap::{Parser, Subcommand};
 
 use crate::app;
 use crate::config::{Config, Flags};
+use crate::logs;
 
 /// Reads blockchain transactions for tax: what moved, what it was, and how it is treated.
 ///
@@ -51,21 +56,32 @@ enum Command {
     Meter(ledger::MeterCommand),
     /// Delete old ledger rows and readings
     Purge(ledger::PurgeArgs),
+    /// Look at what was read from chains and kept, and clear it
+    #[command(subcommand)]
+    Cache(cache::Command),
     /// List the chains that this configuration serves
     Chains(chains::Args),
     /// Check, list and show the rule packs
     #[command(subcommand)]
     Rules(rules::Command),
+    /// Look at every node, the database and the clock, and say what needs doing
+    Doctor(doctor::Args),
     /// Print the configuration in force, secrets redacted
     Config,
     /// Bring the database up to date, as every start does
     Migrate,
+    /// Copy everything that must not be lost into one file, while the service runs
+    Backup(backup::BackupArgs),
+    /// Fill an empty database from a backup; the service must not run
+    Restore(backup::RestoreArgs),
+    /// Ask the running service whether it can serve; status 0 says yes, 1 no
+    Health(health::Args),
 }
 
 pub(crate) async fn run() -> anyhow::Result<ExitCode> {
     let cli = Cli::parse();
     let config = Config::load(&cli.flags)?;
-    start_logging();
+    let _flush = logs::start()?;
     match cli.command {
         Command::Serve(args) => serve::run(&config, &args).await,
         Command::Classify(args) => classify::run(&config, &args).await,
@@ -75,30 +91,23 @@ pub(crate) async fn run() -> anyhow::Result<ExitCode> {
         Command::Ledger(command) => ledger::run(&config, &command).await,
         Command::Meter(command) => ledger::meter(&config, &command).await,
         Command::Purge(args) => ledger::purge(&config, &args).await,
+        Command::Cache(command) => cache::run(&config, &command).await,
         Command::Chains(args) => chains::run(&config, &args),
         Command::Rules(command) => rules::run(&config, &command),
+        Command::Doctor(args) => doctor::run(&config, &args).await,
         Command::Migrate => {
             app::store(&config).await?;
             terminal::print("The database is up to date.\n");
             Ok(ExitCode::SUCCESS)
         }
+        Command::Backup(args) => backup::backup(&config, &args).await,
+        Command::Restore(args) => backup::restore(&config, &args).await,
+        Command::Health(args) => health::run(&config, &args).await,
         Command::Config => {
             terminal::print(&config.printed());
             Ok(ExitCode::SUCCESS)
         }
     }
-}
-
-/// Only our own targets: the HTTP client would log upstream addresses.
-fn start_logging() {
-    let level = std::env::var("TAXON_LOG").unwrap_or_else(|_| "info".to_owned());
-    let level = if ["error", "warn", "info", "debug"].contains(&level.as_str()) { level } else { "info".to_owned() };
-    let filter = format!("taxon={level},chains={level},engine={level}");
-    tracing_subscriber::fmt()
-        .with_env_filter(tracing_subscriber::EnvFilter::new(filter))
-        .with_writer(std::io::stderr)
-        .with_ansi(false)
-        .init();
 }
 
 /// Called wrongly, as the argument parser has it.

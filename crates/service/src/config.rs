@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use chains::registry::toml_fault;
 use ipnet::IpNet;
 use serde::Deserialize;
 
@@ -17,6 +18,8 @@ const DATABASE_FILE: &str = "taxon.db";
 const RATE_PER_MINUTE: u32 = 60;
 const POOL_ANON: i64 = 10;
 const POOL_DEV: i64 = 250;
+const CACHE_MEMORY_MIB: u32 = 64;
+const CACHE_DISK_MIB: u32 = 4_096;
 
 /// The part of the configuration that flags set.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -48,6 +51,8 @@ struct File {
     rate_per_minute: Option<u32>,
     pool_anon: Option<i64>,
     pool_dev: Option<i64>,
+    cache_memory_mib: Option<u32>,
+    cache_disk_mib: Option<u32>,
     #[serde(default)]
     trusted_proxies: Vec<String>,
     meter_sink: Option<String>,
@@ -55,6 +60,7 @@ struct File {
     mcp_listen: Option<SocketAddr>,
     #[serde(default)]
     mcp_hosts: Vec<String>,
+    metrics_listen: Option<SocketAddr>,
     #[serde(default)]
     rpc: BTreeMap<String, Vec<String>>,
 }
@@ -72,10 +78,15 @@ pub(crate) struct Config {
     /// Billable classifications a day and address, and a month and owner.
     pub(crate) pool_anon: i64,
     pub(crate) pool_dev: i64,
+    /// What was read from chains, in memory and beside the database; 0 keeps nothing there.
+    pub(crate) cache_memory_mib: u32,
+    pub(crate) cache_disk_mib: u32,
     /// Peers whose `X-Forwarded-For` is believed.
     pub(crate) trusted_proxies: Vec<IpNet>,
     pub(crate) meter: Option<Sink>,
     pub(crate) mcp: Mcp,
+    /// Where metrics are told; nothing is recorded without it.
+    pub(crate) metrics_listen: Option<SocketAddr>,
     /// Slug, or its spelling in an environment variable, to upstream addresses. When empty, the public endpoints serve.
     pub(crate) rpc: BTreeMap<String, Vec<String>>,
 }
@@ -126,19 +137,23 @@ impl Config {
         if sink.as_ref().is_some_and(|sink| !is_web(sink)) {
             bail!("TAXON_METER_SINK is not an http or https address");
         }
-        let mcp_listen = match env_text("TAXON_MCP_LISTEN")? {
-            Some(text) => Some(text.parse().context("TAXON_MCP_LISTEN is not an address and port")?),
-            None => file.mcp_listen,
+        let own_listen = |name: &str, in_file: Option<SocketAddr>| -> anyhow::Result<Option<SocketAddr>> {
+            let Some(text) = env_text(name)? else { return Ok(in_file) };
+            text.parse().map(Some).with_context(|| format!("{name} is not an address and port"))
         };
+        let mcp_listen = own_listen("TAXON_MCP_LISTEN", file.mcp_listen)?;
         let mcp_hosts = env_text("TAXON_MCP_HOSTS")?.map_or(file.mcp_hosts, |text| list(&text));
         Ok(Self {
             listen,
+            metrics_listen: own_listen("TAXON_METRICS_LISTEN", file.metrics_listen)?,
             mcp: Mcp { listen: mcp_listen, hosts: mcp_hosts },
             database: database(env_text("TAXON_DATABASE_URL")?.or(file.database_url), &data_dir)?,
             data_dir,
             rate_per_minute: number("TAXON_RATE_PER_MINUTE", file.rate_per_minute, RATE_PER_MINUTE)?,
             pool_anon: number("TAXON_POOL_ANON", file.pool_anon, POOL_ANON)?,
             pool_dev: number("TAXON_POOL_DEV", file.pool_dev, POOL_DEV)?,
+            cache_memory_mib: number("TAXON_CACHE_MEMORY_MIB", file.cache_memory_mib, CACHE_MEMORY_MIB)?,
+            cache_disk_mib: number("TAXON_CACHE_DISK_MIB", file.cache_disk_mib, CACHE_DISK_MIB)?,
             trusted_proxies: proxies.iter().map(|text| network(text)).collect::<Result<_, _>>()?,
             meter: sink,
             rules: path(&flags.rules, "TAXON_RULES", file.rules)?,
@@ -165,16 +180,19 @@ impl Config {
             ("rate_per_minute", self.rate_per_minute.to_string()),
             ("pool_anon", self.pool_anon.to_string()),
             ("pool_dev", self.pool_dev.to_string()),
+            ("cache_memory_mib", self.cache_memory_mib.to_string()),
+            ("cache_disk_mib", self.cache_disk_mib.to_string()),
             ("trusted_proxies", listed(proxies)),
             ("meter_sink", meter.to_owned()),
             ("mcp_listen", self.mcp.listen.map_or("(with everything else)".to_owned(), |listen| listen.to_string())),
             ("mcp_hosts", listed(self.mcp.hosts.clone())),
+            ("metrics_listen", self.metrics_listen.map_or("(none)".to_owned(), |listen| listen.to_string())),
         ];
         for (name, value) in rows {
-            let _ = writeln!(out, "{name:15} = {value}");
+            let _ = writeln!(out, "{name:16} = {value}");
         }
         if self.rpc.is_empty() {
-            let _ = writeln!(out, "rpc             = (the public endpoints of chains.toml)");
+            let _ = writeln!(out, "rpc              = (the public endpoints of chains.toml)");
         }
         for (chain, urls) in &self.rpc {
             let _ = writeln!(out, "rpc.{chain} = ({} endpoint(s), redacted)", urls.len());
@@ -223,11 +241,24 @@ fn read_file(named: Option<&Path>) -> anyhow::Result<File> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && named.is_none() => return Ok(File::default()),
         Err(error) => return Err(error).with_context(|| format!("{} cannot be read", path.display())),
     };
-    // The parser's message quotes the line at fault, which may be a secret.
-    toml::from_str(&text).map_err(|error| {
-        let line = error.span().and_then(|span| text.get(..span.start)).map_or(0, |head| head.lines().count());
-        anyhow::anyhow!("{}: line {}: {}", path.display(), line.max(1), error.message())
-    })
+    parse(&text).map_err(|why| anyhow::anyhow!("{}: {why}", path.display()))
+}
+
+fn parse(text: &str) -> Result<File, String> {
+    toml::from_str(text).map_err(|error| toml_fault(text, &error))
+}
+
+/// The target of `fuzz/` over the file: it is taken, or refused without quoting it.
+#[cfg(any(test, feature = "fuzzing"))]
+pub fn config_file(bytes: &[u8]) {
+    // Whatever is written between quotation marks may be a secret, if it is long enough to be one.
+    const SECRET_CHARS_MIN: usize = 12;
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let Err(why) = parse(text) else { return };
+    assert!(why.starts_with("line ") && why.lines().count() == 1, "{why}");
+    for quoted in text.split('"').skip(1).step_by(2).filter(|quoted| quoted.chars().count() >= SECRET_CHARS_MIN) {
+        assert!(!why.contains(quoted), "{why}");
+    }
 }
 
 /// A variable, or the content of the file that `<name>_FILE` names.

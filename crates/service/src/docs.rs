@@ -44,7 +44,7 @@ macro_rules! page {
 }
 
 /// In the order of the navigation.
-static PAGES: [Source; 12] = [
+static PAGES: [Source; 14] = [
     page!("Start", "index", "Overview", "docs/index.md"),
     page!("Start", "quickstart", "Quickstart", "docs/quickstart.md"),
     page!("Start", "agents", "Agents (MCP)", "docs/agents.md"),
@@ -55,6 +55,8 @@ static PAGES: [Source; 12] = [
     page!("Understand", "protocols", "Protocols", "docs/protocols.md"),
     page!("Operate", "quota", "Quota and limits", "docs/quota.md"),
     page!("Operate", "self-hosting", "Self-hosting", "docs/self-hosting.md"),
+    page!("Operate", "faults", "Nodes that fail", "docs/faults.md"),
+    page!("Operate", "capacity", "Capacity", "docs/capacity.md"),
     page!("Operate", "eval", "Judge it", "docs/eval.md"),
     page!("Operate", "changelog", "Changelog", "CHANGELOG.md"),
 ];
@@ -144,7 +146,7 @@ mod tests {
     #[test]
     fn every_variable_is_documented() {
         let text = page("self-hosting").text;
-        for part in include_str!("config.rs").split('"').chain(include_str!("cli.rs").split('"')) {
+        for part in include_str!("config.rs").split('"').chain(include_str!("logs.rs").split('"')) {
             let is_name = part.strip_prefix("TAXON_").is_some_and(|rest| {
                 !rest.is_empty() && !rest.ends_with('_') && rest.chars().all(|c| c.is_ascii_uppercase() || c == '_')
             });

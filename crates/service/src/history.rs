@@ -1,7 +1,8 @@
 //! What was read for whom, and who was refused: kept in memory for a second and written together, so that no caller waits for it. A
 //! crash may lose that second; the ledger, which tells what was paid for, loses nothing.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashSet};
+use std::hash::{Hash, Hasher};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -9,12 +10,14 @@ use engine::Classification;
 
 use crate::store::{Payer, Reading, Refusal, Store, StoreError};
 
-/// Readings that wait while the database is away; past it the oldest go.
+/// Readings that wait while the database is away; past it new ones are not kept.
 const READINGS_MAX: usize = 20_000;
 /// Owners and reasons that wait; past it new ones are not counted.
 const REFUSALS_MAX: usize = 10_000;
 /// Readings of one transaction: the ledger's writer waits no longer than they take.
-const WRITE_ROWS_MAX: usize = 1_000;
+const WRITE_ROWS_MAX: usize = 500;
+/// Between two of them the ledger gets its turn: whoever finds SQLite locked looks again only now and then.
+const WRITE_GAP: Duration = Duration::from_millis(15);
 /// A database that says nothing at all must not hold up the end of the service.
 const WRITE_PATIENCE: Duration = Duration::from_secs(10);
 const NOTE_BYTES_MAX: usize = 2_000;
@@ -30,16 +33,42 @@ pub(crate) struct History {
 
 #[derive(Debug, Default)]
 struct Kept {
-    readings: VecDeque<Reading>,
+    readings: HashSet<Latest>,
     /// By owner, day since 1970 and code.
     refusals: BTreeMap<(String, i64, &'static str), i64>,
 }
 
+/// One per owner, hash and wallet: who reads a transaction again and again has one row.
+#[derive(Debug)]
+struct Latest(Reading);
+
+impl Latest {
+    fn key(&self) -> (&str, &str, &str) {
+        (&self.0.owner_id, &self.0.hash, &self.0.wallet)
+    }
+}
+
+impl PartialEq for Latest {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Latest {}
+
+impl Hash for Latest {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key().hash(state);
+    }
+}
+
 impl Kept {
     fn keep(&mut self, readings: impl IntoIterator<Item = Reading>) {
-        self.readings.extend(readings);
-        let surplus = self.readings.len().saturating_sub(READINGS_MAX);
-        self.readings.drain(..surplus);
+        for reading in readings.into_iter().map(Latest) {
+            if self.readings.len() < READINGS_MAX || self.readings.contains(&reading) {
+                self.readings.replace(reading);
+            }
+        }
     }
 
     fn refuse(&mut self, owner_id: &str, day: i64, code: &'static str, count: i64) {
@@ -68,6 +97,11 @@ impl History {
         }
     }
 
+    /// Readings that are not written yet.
+    pub(crate) fn waiting(&self) -> usize {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).readings.len()
+    }
+
     pub(crate) fn refused(&self, payer: &Payer, code: &'static str, count: usize) {
         if payer.is_anonymous() || count == 0 {
             return;
@@ -80,13 +114,14 @@ impl History {
     /// Writes down what has come together. What could not be written is kept for the next time.
     pub(crate) async fn write(&self) -> Result<(), StoreError> {
         let _turn = self.writing.lock().await;
-        let Kept { mut readings, refusals } =
+        let Kept { readings, refusals } =
             std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut readings: Vec<Reading> = readings.into_iter().map(|latest| latest.0).collect();
         let mut refusals: Vec<Refusal> =
             refusals.into_iter().map(|((owner_id, day, code), count)| Refusal { owner_id, day, code, count }).collect();
         while !readings.is_empty() || !refusals.is_empty() {
             let rest = readings.split_off(readings.len().min(WRITE_ROWS_MAX));
-            let writing = self.store.write_history(readings.make_contiguous(), &refusals);
+            let writing = self.store.write_history(&readings, &refusals);
             let done = tokio::time::timeout(WRITE_PATIENCE, writing)
                 .await
                 .unwrap_or_else(|_| Err(StoreError::Unusable("the database did not answer in time".to_owned())));
@@ -97,15 +132,19 @@ impl History {
             }
             readings = rest;
             refusals.clear();
+            if !readings.is_empty() {
+                tokio::time::sleep(WRITE_GAP).await;
+            }
         }
         Ok(())
     }
 
-    /// Before what has come since then, which is newer.
-    fn keep_again(&self, mut readings: VecDeque<Reading>, refusals: Vec<Refusal>) {
+    /// What has come since then is newer.
+    fn keep_again(&self, readings: Vec<Reading>, refusals: Vec<Refusal>) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::swap(&mut kept.readings, &mut readings);
+        let newer = std::mem::take(&mut kept.readings);
         kept.keep(readings);
+        kept.keep(newer.into_iter().map(|latest| latest.0));
         for refusal in refusals {
             kept.refuse(&refusal.owner_id, refusal.day, refusal.code, refusal.count);
         }
@@ -165,10 +204,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_bounded_and_the_oldest_go() {
+    fn what_is_kept_is_bounded_and_once_per_transaction() {
         let mut kept = Kept::default();
+        kept.keep([sample(1), Reading { confidence: 70, ..sample(1) }]);
+        assert_eq!(
+            kept.readings.iter().map(|latest| latest.0.confidence).collect::<Vec<_>>(),
+            [70],
+            "the latest counts"
+        );
         kept.keep((0..READINGS_MAX + 2).map(sample));
-        assert_eq!((kept.readings.len(), kept.readings[0].hash.as_str()), (READINGS_MAX, "h2"));
+        assert_eq!(kept.readings.len(), READINGS_MAX);
         for owner in 0..=REFUSALS_MAX {
             kept.refuse(&owner.to_string(), 1, "rate_limited", 1);
         }

@@ -3,14 +3,19 @@
 mod accounts;
 mod app;
 mod auth;
+mod cache;
 mod cli;
 mod config;
 mod docs;
 mod error;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod history;
 mod limits;
+mod logs;
 mod mcp;
 mod meter;
+mod metrics;
 mod openapi;
 mod pages;
 mod rest;

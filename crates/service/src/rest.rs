@@ -1,6 +1,6 @@
 //! The REST interface. The two route lists are the table of contents, and the OpenAPI document is made of them.
 
-mod body;
+pub(crate) mod body;
 mod quota;
 
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use utoipa_axum::routes;
 use crate::app::{BatchRequest, Call, CategoryList, ChainList, SingleRequest};
 use crate::error::ApiError;
 use crate::web::Web;
-use body::JsonBody;
+use body::{JsonAnswer, JsonBody};
 pub(crate) use quota::QuotaUnavailable;
 
 /// Behind the door: a key that stands, and calls left.
@@ -49,10 +49,10 @@ async fn classify(
     State(web): State<Web>,
     call: Call,
     JsonBody(request): JsonBody<SingleRequest>,
-) -> Result<Json<Classification>, ApiError> {
+) -> Result<JsonAnswer<Arc<Classification>>, ApiError> {
     let item = request.item()?;
     let app = Arc::clone(&web.app);
-    web.see_through(async move { app.classify(&call, item).await }).await.map(Json)
+    web.see_through(async move { app.classify(&call, item).await }).await.map(JsonAnswer)
 }
 
 /// One result per item, in input order.
@@ -82,11 +82,11 @@ async fn classify_batch(
     State(web): State<Web>,
     call: Call,
     JsonBody(request): JsonBody<BatchRequest>,
-) -> Result<Json<BatchResponse>, ApiError> {
+) -> Result<JsonAnswer<BatchResponse>, ApiError> {
     let items = request.items()?;
     let app = Arc::clone(&web.app);
     let results = web.see_through(async move { app.classify_batch(&call, items).await }).await?;
-    Ok(Json(BatchResponse { api_version: API_VERSION, count: results.len(), results }))
+    Ok(JsonAnswer(BatchResponse { api_version: API_VERSION, count: results.len(), results }))
 }
 
 /// The chains that this instance serves

@@ -5,10 +5,13 @@
 //! outside this folder writes SQL; `tests/store` holds both engines to the same answers.
 
 mod accounts;
+pub mod backup;
 mod history;
+mod inspect;
 mod links;
 mod owners;
 mod postgres;
+mod shelf;
 mod sqlite;
 pub mod turn;
 
@@ -19,10 +22,14 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::metrics;
+
 pub use accounts::{Account, NewSession, SessionOwner};
 pub use history::{Day, Reading, ReadingRow, Recent, Refusal};
+pub use inspect::{Inspected, inspect};
 pub use links::Link;
 pub use owners::OwnerRow;
+pub use shelf::{Clearing, Found, Pile, Row, Shelf};
 pub use turn::{Grant, Outcome, Payer, Posted, Resets, Settled, Turn, Turned};
 
 /// A call holds its places this long: longer than reading takes, and short enough that a crash frees them within a minute.
@@ -35,6 +42,9 @@ pub const PAGE_ROWS_MAX: i64 = 1_000;
 const PURGE_ROWS_MAX: i64 = 1_000;
 /// A delay or a lease that ends later than this was written by a clock that was wrong.
 const DELAY_MILLIS_MAX: i64 = 120_000;
+
+/// The oldest PostgreSQL that the migrations run on, as it numbers itself.
+pub(crate) const POSTGRES_VERSION_MIN: i64 = postgres::VERSION_MIN;
 
 /// Where the data stands. An address may hold a password, so it is never printed.
 #[derive(Clone)]
@@ -317,7 +327,12 @@ impl Store {
 
     /// Settles, then reserves, in one transaction. Doing it twice does no harm: the second finds the work of the first.
     pub async fn turn(&self, turn: Turn) -> Result<Turned, StoreError> {
-        either!(self, store => store.turn(turn))
+        let turning = metrics::turning();
+        let turned = either!(self, store => store.turn(turn));
+        if turned.is_err() {
+            turning.failed();
+        }
+        turned
     }
 
     pub async fn standing(&self, payer: &Payer, hash: Option<&str>) -> Result<Standing, StoreError> {
@@ -375,6 +390,12 @@ impl Store {
     /// The payer's events wait for this long after a failure.
     pub async fn delay(&self, payer: &str, span: Duration, reason: &str) -> Result<(), StoreError> {
         either!(self, store => store.delay(payer, span, reason))
+    }
+
+    /// How many events wait in all.
+    pub async fn waiting_count(&self) -> Result<i64, StoreError> {
+        let sql = "SELECT count(*) FROM outbox WHERE delivered_at IS NULL";
+        on!(self, store => { Ok(sqlx::query_scalar(sql).fetch_one(store.pool()).await?) })
     }
 
     pub async fn waiting(&self) -> Result<Vec<Waiting>, StoreError> {

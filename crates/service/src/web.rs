@@ -2,10 +2,14 @@
 
 mod client;
 mod finished;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod gate;
 mod request_id;
 
+use std::ops::Deref;
 use std::sync::Arc;
+use std::task::Poll;
 
 use axum::http::{HeaderName, HeaderValue, Method, header};
 use axum::response::IntoResponse;
@@ -19,7 +23,7 @@ use tower_http::cors::{AllowOrigin, CorsLayer};
 use crate::app::App;
 use crate::config::Config;
 use crate::error::ApiError;
-use crate::{docs, mcp, openapi, pages, rest};
+use crate::{docs, logs, mcp, openapi, pages, rest};
 pub(crate) use finished::Finished;
 pub(crate) use gate::{Bearer, bearer};
 pub(crate) use request_id::RequestId;
@@ -29,18 +33,30 @@ pub(crate) const BODY_BYTES_MAX: u64 = 1024 * 1024;
 /// What agents and browsers say beside the body.
 const AGENT_HEADERS: [&str; 4] = ["x-request-id", "mcp-protocol-version", "mcp-method", "mcp-name"];
 
-/// What the handlers share.
+/// What the handlers share. It is copied several times for each request, so it is one pointer.
 #[derive(Debug, Clone)]
-pub(crate) struct Web {
+pub(crate) struct Web(Arc<Shared>);
+
+impl Deref for Web {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Shared {
     pub(crate) app: Arc<App>,
-    trusted_proxies: Arc<[IpNet]>,
+    trusted_proxies: Vec<IpNet>,
     /// Calls in flight, also those whose caller has gone: the service stops after them.
     calls: TaskTracker,
 }
 
 impl Web {
     pub(crate) fn new(app: Arc<App>, config: &Config) -> Self {
-        Self { app, trusted_proxies: config.trusted_proxies.clone().into(), calls: TaskTracker::new() }
+        let trusted_proxies = config.trusted_proxies.clone();
+        Self(Arc::new(Shared { app, trusted_proxies, calls: TaskTracker::new() }))
     }
 
     /// A task of its own, so that what was reserved is settled even when the caller hangs up.
@@ -49,7 +65,16 @@ impl Web {
         F: Future<Output = Result<T, ApiError>> + Send + 'static,
         T: Send + 'static,
     {
-        self.calls.spawn(work).await.map_err(|_| ApiError::Internal)?
+        let mut work = Box::pin(work);
+        // What is at hand needs no task: it is done before anybody can hang up.
+        if let Poll::Ready(done) = futures_util::poll!(work.as_mut()) {
+            return done;
+        }
+        self.calls.spawn(logs::carried(work)).await.map_err(|_| ApiError::Internal)?
+    }
+
+    pub(crate) fn calls_in_flight(&self) -> usize {
+        self.calls.len()
     }
 
     /// Waits for the calls in flight. The ledger hears of each of them before it ends.
@@ -82,25 +107,29 @@ pub(crate) fn mcp_router(web: Web, config: &Config) -> Router {
 }
 
 fn dressed(router: Router<Web>, config: &Config) -> Router<Web> {
-    router
+    let router = router
         .fallback(|| async { ApiError::NotFound })
         .method_not_allowed_fallback(|| async { ApiError::MethodNotAllowed })
         .layer(CatchPanicLayer::custom(|_| ApiError::Internal.into_response()))
-        .layer(CompressionLayer::new())
-        .layer(cors(&config.cors_origins))
-        .layer(middleware::from_fn(request_id::carry))
+        .layer(CompressionLayer::new());
+    let router = match cors(&config.cors_origins) {
+        Some(cors) => router.layer(cors),
+        None => router,
+    };
+    router.layer(middleware::from_fn(request_id::carry))
 }
 
 /// Off unless an operator allows origins by name.
-fn cors(origins: &[String]) -> CorsLayer {
+fn cors(origins: &[String]) -> Option<CorsLayer> {
     let origins: Vec<HeaderValue> = origins.iter().filter_map(|origin| HeaderValue::from_str(origin).ok()).collect();
     if origins.is_empty() {
-        return CorsLayer::new();
+        return None;
     }
     let named = AGENT_HEADERS.map(HeaderName::from_static);
-    CorsLayer::new()
+    let cors = CorsLayer::new()
         .allow_origin(AllowOrigin::list(origins))
         .allow_methods([Method::GET, Method::POST])
         .allow_headers([vec![header::AUTHORIZATION, header::CONTENT_TYPE, header::ACCEPT], named.into()].concat())
-        .expose_headers([HeaderName::from_static("x-request-id"), header::RETRY_AFTER])
+        .expose_headers([HeaderName::from_static("x-request-id"), header::RETRY_AFTER]);
+    Some(cors)
 }

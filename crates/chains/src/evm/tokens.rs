@@ -1,11 +1,12 @@
-//! What tokens say of themselves: one Multicall3 read where it stands, single calls where not. Kept for good once known.
+//! What tokens say of themselves: one Multicall3 read where it stands, single calls where not.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use alloy_primitives::{Address, Bytes, U256, hex};
 use alloy_sol_types::{SolCall, sol};
+use engine::Account;
 use engine::evm::{TOKEN_TEXT_BYTES_MAX, Token};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared, join_all};
@@ -13,6 +14,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::error::{CallError, UpstreamError};
+use crate::memory::TokenMemory;
 use crate::rpc::{GATHER_MILLIS, Node};
 
 sol! {
@@ -23,8 +25,6 @@ sol! {
 
 /// Tokens in one Multicall3 read; each takes four calls.
 const MULTICALL_TOKENS_MAX: usize = 64;
-/// Tokens kept in memory, per chain. Past it the cache begins anew.
-const TOKENS_CACHED_MAX: usize = 100_000;
 /// Bytes of a token's text that are looked at; its length field is a stranger's.
 const TEXT_BYTES_MAX: usize = TOKEN_TEXT_BYTES_MAX * 4;
 
@@ -39,9 +39,9 @@ type Known = BTreeMap<Address, Arc<Token>>;
 type Round = Shared<BoxFuture<'static, Result<Arc<Known>, UpstreamError>>>;
 
 /// Transactions in flight that ask for tokens at the same moment share one round of questions.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Tokens {
-    known: Mutex<HashMap<Address, Arc<Token>>>,
+    memory: Arc<dyn TokenMemory>,
     gathering: Mutex<Gathering>,
 }
 
@@ -52,12 +52,16 @@ struct Gathering {
 }
 
 impl Tokens {
+    pub(super) fn new(memory: Arc<dyn TokenMemory>) -> Self {
+        Self { memory, gathering: Mutex::default() }
+    }
+
     pub(super) async fn metadata(
         self: &Arc<Self>,
         node: &Arc<Node>,
         tokens: &[Address],
     ) -> Result<Known, UpstreamError> {
-        let (mut found, unknown) = self.cached(tokens);
+        let (mut found, unknown) = self.at_hand(node, tokens);
         if unknown.is_empty() {
             return Ok(found);
         }
@@ -85,36 +89,26 @@ impl Tokens {
             let mut gathering = self.gathering.lock().unwrap_or_else(PoisonError::into_inner);
             std::mem::take(&mut *gathering).wanted.into_iter().collect()
         };
+        let recalled = self.memory.recall(&node.chain.slug, wanted.iter().map(|token| Account::Evm(*token)).collect());
+        let recalled = recalled.await.into_iter().filter_map(|(token, said)| Some((token.evm()?, said)));
+        let mut found: Known = recalled.collect();
+        let wanted: Vec<Address> = wanted.into_iter().filter(|token| !found.contains_key(token)).collect();
         let chunks = wanted.chunks(MULTICALL_TOKENS_MAX).map(|chunk| ask(node, chunk));
-        let mut found = Known::new();
         for answers in join_all(chunks).await {
             for (token, said) in answers? {
                 let said = Arc::new(said);
-                self.keep(token, &said);
+                self.memory.keep(&node.chain.slug, Account::Evm(token), &said);
                 found.insert(token, said);
             }
         }
         Ok(found)
     }
 
-    fn cached(&self, tokens: &[Address]) -> (Known, Vec<Address>) {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let found: Known =
-            tokens.iter().filter_map(|token| known.get(token).map(|said| (*token, Arc::clone(said)))).collect();
+    fn at_hand(&self, node: &Node, tokens: &[Address]) -> (Known, Vec<Address>) {
+        let known = |token: &Address| self.memory.known(&node.chain.slug, &Account::Evm(*token));
+        let found: Known = tokens.iter().filter_map(|token| Some((*token, known(token)?))).collect();
         let unknown = tokens.iter().filter(|token| !found.contains_key(*token)).copied().collect();
         (found, unknown)
-    }
-
-    /// Silence is not kept: a contract that says nothing today may have been a node that knew nothing.
-    fn keep(&self, token: Address, said: &Arc<Token>) {
-        if said.symbol.is_none() && said.decimals.is_none() {
-            return;
-        }
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= TOKENS_CACHED_MAX {
-            known.clear();
-        }
-        known.insert(token, Arc::clone(said));
     }
 }
 
@@ -186,13 +180,13 @@ fn hex_bytes(answer: &RawValue) -> Answer {
     serde_json::from_str::<Bytes>(answer.get()).ok().filter(|bytes| !bytes.is_empty())
 }
 
-fn number(bytes: &[u8]) -> Option<u8> {
+pub(crate) fn number(bytes: &[u8]) -> Option<u8> {
     let word: [u8; 32] = *bytes.first_chunk()?;
     u8::try_from(U256::from_be_bytes(word)).ok()
 }
 
 /// An ABI string, or the `bytes32` of early tokens.
-fn text(bytes: &[u8]) -> Option<String> {
+pub(crate) fn text(bytes: &[u8]) -> Option<String> {
     let raw = if bytes.len() == 32 {
         bytes.split(|byte| *byte == 0).next()?
     } else {

@@ -1,6 +1,9 @@
 //! The wire format: what is sent, and how a reply is matched to it. Nodes are strangers, so ids are checked, missing members
 //! are errors, and surplus ones are ignored.
 
+use std::fmt;
+
+use serde::de::{Deserializer as _, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -15,14 +18,33 @@ pub(super) struct Request<'a> {
     pub(super) params: &'a Value,
 }
 
+/// Members of a reply beyond the calls that were made; a reply with more is refused before it fills the memory.
+const SURPLUS_MEMBERS_MAX: usize = 16;
+/// Bytes of an id, and of an error object, that are looked at.
+const ID_BYTES_MAX: usize = 24;
+const ERROR_BYTES_MAX: usize = 4_096;
+
+/// The node left a member of a batch out. Asked again, it may answer.
+pub(super) const MISSING: UpstreamError = UpstreamError::BadResponse("an answer is missing");
+
+/// The node gave two answers to one call, and they differ.
+const CONTRADICTION: UpstreamError = UpstreamError::BadResponse("two answers to one call");
+
 #[derive(Deserialize)]
 struct Reply<'a> {
-    #[serde(default)]
-    id: Option<Value>,
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     result: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     error: Option<&'a RawValue>,
+}
+
+impl Reply<'_> {
+    fn says_as(&self, other: &Self) -> bool {
+        self.result.map(RawValue::get) == other.result.map(RawValue::get)
+            && self.error.map(RawValue::get) == other.error.map(RawValue::get)
+    }
 }
 
 /// A result of `null` is a result: "there is no such transaction".
@@ -48,14 +70,14 @@ pub(super) enum Parsed {
     Answers(Answers),
     /// The node answered a batch with one error object: it does not take batches, or none of this size.
     RefusedBatch,
+    /// The answer was larger than any may be.
+    TooLarge,
 }
 
 pub(super) fn parse(body: &[u8], count: usize) -> Result<Parsed, UpstreamError> {
     let text = std::str::from_utf8(body).map_err(|_| UpstreamError::BadResponse("not UTF-8"))?;
     if text.trim_start().starts_with('[') {
-        let replies: Vec<Reply<'_>> =
-            serde_json::from_str(text).map_err(|_| UpstreamError::BadResponse("not JSON-RPC"))?;
-        return Ok(Parsed::Answers(by_id(replies, count)));
+        return members(text, count).map(|replies| Parsed::Answers(by_id(replies, count)));
     }
     let reply: Reply<'_> = serde_json::from_str(text).map_err(|_| UpstreamError::BadResponse("not JSON-RPC"))?;
     match answer(&reply) {
@@ -63,22 +85,60 @@ pub(super) fn parse(body: &[u8], count: usize) -> Result<Parsed, UpstreamError> 
         Err(CallError::Upstream(error)) => Err(error),
         Err(CallError::Refused | CallError::Unsupported) if count > 1 => Ok(Parsed::RefusedBatch),
         Ok(_) if count > 1 => Err(UpstreamError::BadResponse("one answer to a batch")),
+        // An error that names no call is about the only one.
+        Err(error) if reply.id.is_none() => Ok(Parsed::Answers(vec![Err(error)])),
         Ok(_) | Err(_) => Ok(Parsed::Answers(by_id(vec![reply], count))),
     }
 }
 
+/// The members of a batch, counted while they are read.
+fn members(text: &str, count: usize) -> Result<Vec<Reply<'_>>, UpstreamError> {
+    struct Members {
+        most: usize,
+    }
+    impl<'de> Visitor<'de> for Members {
+        type Value = Vec<Reply<'de>>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("an array of replies")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+            let mut replies = Vec::new();
+            while let Some(reply) = members.next_element()? {
+                if replies.len() >= self.most {
+                    return Err(serde::de::Error::custom("too many members"));
+                }
+                replies.push(reply);
+            }
+            Ok(replies)
+        }
+    }
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let replies = reader.deserialize_seq(Members { most: count.saturating_add(SURPLUS_MEMBERS_MAX) });
+    let whole = replies.and_then(|replies| reader.end().map(|()| replies));
+    whole.map_err(|_| UpstreamError::BadResponse("not JSON-RPC"))
+}
+
+/// Some nodes send a number back as a string.
+fn place(id: &RawValue) -> Option<usize> {
+    let text = id.get();
+    let digits = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(text);
+    (digits.len() <= ID_BYTES_MAX).then(|| digits.parse().ok()).flatten()
+}
+
 fn by_id(replies: Vec<Reply<'_>>, count: usize) -> Answers {
-    let missing = || Err(CallError::Upstream(UpstreamError::BadResponse("an answer is missing")));
+    let missing = || Err(CallError::Upstream(MISSING));
     let mut answers: Answers = std::iter::repeat_with(missing).take(count).collect();
-    let mut taken = vec![false; count];
-    for reply in replies {
-        let at = reply.id.as_ref().and_then(Value::as_u64).and_then(|id| usize::try_from(id).ok());
-        let Some(at) = at else { continue };
-        if let (Some(slot), Some(taken)) = (answers.get_mut(at), taken.get_mut(at))
-            && !*taken
-        {
-            *taken = true;
-            *slot = answer(&reply);
+    let mut said: Vec<Option<&Reply<'_>>> = vec![None; count];
+    for reply in &replies {
+        let Some(at) = reply.id.and_then(place) else { continue };
+        if let (Some(slot), Some(said)) = (answers.get_mut(at), said.get_mut(at)) {
+            match said {
+                Some(first) if !first.says_as(reply) => *slot = Err(CallError::Upstream(CONTRADICTION)),
+                Some(_) => {}
+                None => (*slot, *said) = (answer(reply), Some(reply)),
+            }
         }
     }
     answers
@@ -86,15 +146,17 @@ fn by_id(replies: Vec<Reply<'_>>, count: usize) -> Answers {
 
 fn answer(reply: &Reply<'_>) -> Result<Box<RawValue>, CallError> {
     if let Some(error) = reply.error.filter(|error| error.get() != "null") {
-        let error = serde_json::from_str(error.get()).unwrap_or(ErrorObject { code: 0, message: String::new() });
-        return Err(refusal(&error));
+        let short = Some(error.get()).filter(|text| text.len() <= ERROR_BYTES_MAX);
+        let said = short.and_then(|text| serde_json::from_str(text).ok());
+        return Err(refusal(&said.unwrap_or(ErrorObject { code: 0, message: String::new() })));
     }
     let nothing = CallError::Upstream(UpstreamError::BadResponse("neither result nor error"));
     reply.result.map(RawValue::to_owned).ok_or(nothing)
 }
 
 fn refusal(error: &ErrorObject) -> CallError {
-    let says = |word: &str| error.message.to_ascii_lowercase().contains(word);
+    let message = error.message.to_ascii_lowercase();
+    let says = |word: &str| message.contains(word);
     if error.code == METHOD_NOT_FOUND || says("method not found") || says("not supported") {
         CallError::Unsupported
     } else if error.code == LIMIT_EXCEEDED || error.code == 429 || says("rate limit") || says("too many requests") {
@@ -113,22 +175,40 @@ mod tests {
             Ok(Parsed::Answers(answers)) => {
                 answers.into_iter().map(|answer| answer.map(|result| result.get().to_owned())).collect()
             }
-            Ok(Parsed::RefusedBatch) => vec![Err(CallError::Refused)],
+            Ok(Parsed::RefusedBatch | Parsed::TooLarge) => vec![Err(CallError::Refused)],
             Err(error) => vec![Err(CallError::Upstream(error))],
         }
     }
 
     #[test]
     fn answers_are_matched_by_id_in_any_order() {
-        let body =
-            r#"[{"id":1,"result":"b"},{"id":7,"result":"stray"},{"id":0,"result":null},{"id":1,"result":"again"}]"#;
+        let body = r#"[{"id":1,"result":"b"},{"id":7,"result":"stray"},{"id":0,"result":null},{"id":1,"result":"b"}]"#;
         assert_eq!(texts(body, 2), [Ok("null".to_owned()), Ok("\"b\"".to_owned())]);
+    }
+
+    #[test]
+    fn two_answers_to_one_call_are_none() {
+        let body = r#"[{"id":0,"result":1},{"id":0,"result":2},{"id":0,"result":1},{"id":1,"result":3}]"#;
+        assert_eq!(texts(body, 2), [Err(CallError::Upstream(CONTRADICTION)), Ok("3".to_owned())]);
     }
 
     #[test]
     fn a_missing_answer_is_an_error_and_never_an_absence() {
         let missing = CallError::Upstream(UpstreamError::BadResponse("an answer is missing"));
         assert_eq!(texts(r#"[{"id":0,"result":1}]"#, 2), [Ok("1".to_owned()), Err(missing)]);
+    }
+
+    #[test]
+    fn an_id_may_come_back_as_a_string() {
+        let body =
+            r#"[{"id":"1","result":"b"},{"id":"0","result":"a"},{"id":[0],"result":"x"},{"id":1.5,"result":"y"}]"#;
+        assert_eq!(texts(body, 2), [Ok("\"a\"".to_owned()), Ok("\"b\"".to_owned())]);
+    }
+
+    #[test]
+    fn a_flood_of_members_is_refused() {
+        let flood = format!("[{}{{}}]", "{},".repeat(1_000));
+        assert_eq!(texts(&flood, 2), [Err(CallError::Upstream(UpstreamError::BadResponse("not JSON-RPC")))]);
     }
 
     #[test]
@@ -141,6 +221,8 @@ mod tests {
             texts(r#"{"id":null,"error":{"code":-32600,"message":"batch too large"}}"#, 3),
             [Err(CallError::Refused)]
         );
+        let nameless = r#"{"id":null,"error":{"code":-32601,"message":"x"}}"#;
+        assert_eq!(texts(nameless, 1), [Err(CallError::Unsupported)], "it can only be about the one call");
     }
 
     #[test]

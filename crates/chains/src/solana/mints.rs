@@ -34,7 +34,7 @@ pub(super) fn metadata_account(mint: &Key) -> Option<Key> {
 }
 
 /// From the mint's own account.
-pub(super) fn of_mint(data: &str) -> Option<Token> {
+pub(crate) fn of_mint(data: &str) -> Option<Token> {
     let data = STANDARD.decode(data).ok()?;
     let mut rest = data.get(EXTENSIONS_AT..)?;
     loop {
@@ -50,7 +50,7 @@ pub(super) fn of_mint(data: &str) -> Option<Token> {
 }
 
 /// From the account that Metaplex keeps beside it.
-pub(super) fn of_metadata(data: &str) -> Option<Token> {
+pub(crate) fn of_metadata(data: &str) -> Option<Token> {
     let data = STANDARD.decode(data).ok()?;
     texts(data.get(65..)?)
 }

@@ -13,12 +13,12 @@ macro_rules! categories {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Category { $( $variant, )* }
 
-        pub const TABLE: &[Row] = &[ $( Category::$variant.row(), )* ];
+        pub const TABLE: &[Row] = &[ $( *Category::$variant.row(), )* ];
 
         impl Category {
-            pub const fn row(self) -> Row {
+            pub const fn row(self) -> &'static Row {
                 match self {
-                    $( Self::$variant => Row {
+                    $( Self::$variant => &const { Row {
                         category: Self::$variant,
                         name: $name,
                         treatment: $treatment,
@@ -29,7 +29,7 @@ macro_rules! categories {
                         grey: $grey,
                         about: $about,
                         basis: $basis,
-                    }, )*
+                    } }, )*
                 }
             }
         }

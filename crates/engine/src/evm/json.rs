@@ -1,9 +1,9 @@
 //! The fields of a node's answers that the engine reads, lenient where chains differ: everything else is skipped.
 
 use alloy_primitives::{Address, B256, Bytes, U64, U256};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Transaction {
     pub hash: B256,
@@ -41,7 +41,7 @@ impl Transaction {
     }
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Receipt {
     pub transaction_hash: B256,
@@ -62,7 +62,7 @@ pub struct Receipt {
     pub blob_gas_price: Option<U256>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Log {
     pub address: Address,

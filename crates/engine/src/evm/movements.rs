@@ -1,13 +1,14 @@
 //! Every movement that the ledger shows: native value, internal value, tokens and NFTs. They are the ground truth;
 //! amounts in calldata are never trusted.
 
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 
 use alloy_primitives::{Address, B256, U256, address, b256};
 
 use super::json::{Log, word_address};
 use super::{EvmFacts, InternalValue};
-use crate::asset::{Asset, Movement, NftKind, Seen};
+use crate::asset::{Account, Asset, Movement, NftKind, Seen};
 use crate::chain::Chain;
 
 pub const TRANSFER: B256 = b256!("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef");
@@ -29,9 +30,11 @@ const BATCH_IDS_MAX: usize = 10_000;
 const ARBITRUM_DEPOSIT: u64 = 0x64;
 
 pub fn movements(facts: &EvmFacts) -> Vec<Movement> {
-    let mut found = native(facts);
-    let mut native_unmatched: Vec<Movement> = found.clone();
     let logs = &facts.receipt.logs;
+    let mut found = native(facts);
+    found.reserve(logs.len());
+    let mut native_unmatched = if facts.chain.native_log.is_some() { counted(&found) } else { BTreeMap::new() };
+    let punks = LazyCell::new(|| punks(logs));
     for (position, log) in logs.iter().enumerate() {
         let Some(topic0) = log.topic0() else { continue };
         if facts.chain.native_log == Some(log.address) {
@@ -39,7 +42,7 @@ pub fn movements(facts: &EvmFacts) -> Vec<Movement> {
             continue;
         }
         match topic0 {
-            TRANSFER if log.address == CRYPTOPUNKS => found.extend(punk(log, position, logs)),
+            TRANSFER if log.address == CRYPTOPUNKS => found.extend(punk(log, position, &punks)),
             TRANSFER => found.extend(transfer(log, position, facts)),
             TRANSFER_SINGLE => found.extend(erc1155_single(log, position)),
             TRANSFER_BATCH => erc1155_batch(log, position, &mut found),
@@ -76,8 +79,19 @@ fn native(facts: &EvmFacts) -> Vec<Movement> {
     found
 }
 
+/// How often the same amount went from one account to another.
+type Counted = BTreeMap<(Account, Account, U256), usize>;
+
+fn counted(movements: &[Movement]) -> Counted {
+    let mut counted = Counted::new();
+    for m in movements {
+        *counted.entry((m.from, m.to, m.amount)).or_default() += 1;
+    }
+    counted
+}
+
 /// A native move that also stands in a log counts once; one that stands only in a log counts too.
-fn native_logged(log: &Log, position: usize, chain: &Chain, unmatched: &mut Vec<Movement>) -> Option<Movement> {
+fn native_logged(log: &Log, position: usize, chain: &Chain, unmatched: &mut Counted) -> Option<Movement> {
     let (from, to) = match (log.topic0()?, log.topics.len()) {
         (TRANSFER, 3) => (log.topic_address(1)?, log.topic_address(2)?),
         (LOG_TRANSFER, 4) => (log.topic_address(2)?, log.topic_address(3)?),
@@ -88,12 +102,13 @@ fn native_logged(log: &Log, position: usize, chain: &Chain, unmatched: &mut Vec<
         return None;
     }
     let logged = movement(Asset::Native, from, to, amount, Seen::Log(position));
-    let same = |other: &Movement| (other.from, other.to, other.amount) == (logged.from, logged.to, logged.amount);
-    if let Some(at) = unmatched.iter().position(same) {
-        unmatched.swap_remove(at);
-        return None;
+    match unmatched.get_mut(&(logged.from, logged.to, logged.amount)).filter(|count| **count > 0) {
+        Some(count) => {
+            *count -= 1;
+            None
+        }
+        None => Some(logged),
     }
-    Some(logged)
 }
 
 /// ERC-20 and ERC-721 share the signature; the layout tells them apart. Older contracts index nothing.
@@ -126,17 +141,21 @@ fn nft(contract: Address, id: U256, kind: NftKind) -> Asset {
     Asset::Nft { contract: contract.into(), id, kind }
 }
 
+/// Which punk, and in which log that stands.
+fn punks(logs: &[Log]) -> Vec<(usize, U256)> {
+    let of_punks = logs.iter().enumerate().filter(|(_, log)| log.address == CRYPTOPUNKS);
+    let index = |log: &Log| match log.topic0()? {
+        PUNK_TRANSFER => log.data_u256(0),
+        PUNK_BOUGHT => log.topics.get(1).map(|word| U256::from_be_bytes(word.0)),
+        _ => None,
+    };
+    of_punks.filter_map(|(position, log)| Some((position, index(log)?))).collect()
+}
+
 /// CryptoPunks logs who moved in one log and which punk in a later one, and its sale log can name the wrong buyer.
-fn punk(log: &Log, position: usize, logs: &[Log]) -> Option<Movement> {
-    let index =
-        logs.get(position..)?.iter().filter(|later| later.address == CRYPTOPUNKS).find_map(|later| {
-            match later.topic0()? {
-                PUNK_TRANSFER => later.data_u256(0),
-                PUNK_BOUGHT => later.topics.get(1).map(|word| U256::from_be_bytes(word.0)),
-                _ => None,
-            }
-        })?;
-    let asset = nft(CRYPTOPUNKS, index, NftKind::Cryptopunk);
+fn punk(log: &Log, position: usize, punks: &[(usize, U256)]) -> Option<Movement> {
+    let (_, index) = punks.get(punks.partition_point(|(at, _)| *at < position))?;
+    let asset = nft(CRYPTOPUNKS, *index, NftKind::Cryptopunk);
     Some(movement(asset, log.topic_address(1)?, log.topic_address(2)?, U256::ONE, Seen::Log(position)))
 }
 

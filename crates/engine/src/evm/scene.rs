@@ -1,5 +1,7 @@
 //! From what an EVM node said to the scene.
 
+use std::cell::OnceCell;
+
 use alloy_primitives::{Address, U256};
 
 use super::actor;
@@ -8,7 +10,7 @@ use super::movements::movements;
 use super::{BalanceChange, EvmFacts, InternalValue, LOGS_MAX};
 use crate::asset::{Account, Asset, Movement, Seen};
 use crate::hash::TxHash;
-use crate::legs::{LEGS_MAX, legs};
+use crate::legs::{Direction, LEGS_MAX, legs, position};
 use crate::question::Question;
 use crate::rules::{ChainRules, Rules};
 use crate::scene::{Doubt, Ground, Outcome, Scene, WalletNotInTransaction};
@@ -21,6 +23,26 @@ pub struct EvmScene<'a> {
     pub perspective: Address,
     /// What the rules know of this chain.
     pub known: &'a ChainRules,
+    logged: OnceCell<Vec<Vec<usize>>>,
+}
+
+impl EvmScene<'_> {
+    /// Where the asset of this leg was logged, by anyone, in the order of the logs.
+    pub fn logged(&self, leg: usize) -> &[usize] {
+        let all = self.logged.get_or_init(|| {
+            let mut places = vec![Vec::new(); self.legs.len().min(LEGS_MAX)];
+            for m in &self.movements {
+                let leg =
+                    [Direction::Out, Direction::In].into_iter().find_map(|way| position(&self.legs, way, m.asset));
+                if let (Seen::Log(at), Some(places)) = (m.seen, leg.and_then(|leg| places.get_mut(leg))) {
+                    places.push(at);
+                }
+            }
+            places.iter_mut().for_each(|places| places.sort_unstable());
+            places
+        });
+        all.get(leg).map_or(&[], Vec::as_slice)
+    }
 }
 
 impl<'a> std::ops::Deref for EvmScene<'a> {
@@ -88,8 +110,9 @@ pub fn read<'a>(
         gas,
         doubts,
         ground: Ground::Evm { facts, known },
+        own: OnceCell::new(),
     };
-    Ok(EvmScene { scene, facts, perspective, known })
+    Ok(EvmScene { scene, facts, perspective, known, logged: OnceCell::new() })
 }
 
 /// Before Byzantium a receipt has no status: the trace tells, and without one the gas does, in doubt.

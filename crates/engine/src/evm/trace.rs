@@ -1,18 +1,32 @@
 //! Native coin passed on inside a transaction, out of the two trace formats that nodes speak.
 
-use alloy_primitives::{Address, U256};
-use serde::Deserialize;
+use alloy_primitives::{Address, B256, Bytes, U256};
+use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+use super::json::{Receipt, Transaction};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InternalTransfer {
     pub from: Address,
     pub to: Address,
     pub value: U256,
 }
 
-/// A frame of geth's `callTracer`.
+/// The root frame of geth's `callTracer`: the transaction's own call.
 #[derive(Debug, Clone, Deserialize)]
 pub struct CallFrame {
+    pub from: Option<Address>,
+    pub to: Option<Address>,
+    pub value: Option<U256>,
+    pub input: Option<Bytes>,
+    pub error: Option<String>,
+    #[serde(default)]
+    pub calls: Vec<InnerFrame>,
+}
+
+/// A frame below the root.
+#[derive(Debug, Clone, Deserialize)]
+pub struct InnerFrame {
     #[serde(rename = "type", default)]
     pub kind: String,
     pub from: Option<Address>,
@@ -20,13 +34,14 @@ pub struct CallFrame {
     pub value: Option<U256>,
     pub error: Option<String>,
     #[serde(default)]
-    pub calls: Vec<CallFrame>,
+    pub calls: Vec<InnerFrame>,
 }
 
 /// A row of the older flat format, `trace_transaction`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FlatTrace {
+    pub transaction_hash: Option<B256>,
     pub action: FlatAction,
     #[serde(rename = "type", default)]
     pub kind: String,
@@ -53,6 +68,72 @@ pub struct FlatResult {
     pub address: Option<Address>,
 }
 
+/// The last of the transaction types that every chain shares; what lies above is some chain's own, and so is its trace.
+const SHARED_KIND_MAX: u64 = 4;
+
+/// What a trace says of the transaction that it is of. Formats and nodes leave parts out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Root {
+    pub hash: Option<B256>,
+    pub from: Option<Address>,
+    pub to: Option<Address>,
+    pub value: Option<U256>,
+    pub input: Option<Bytes>,
+    pub failed: bool,
+}
+
+impl Root {
+    pub fn of_call_tracer(frame: &CallFrame) -> Self {
+        Self {
+            hash: None,
+            from: frame.from,
+            to: frame.to,
+            value: frame.value,
+            input: frame.input.clone(),
+            failed: frame.error.is_some(),
+        }
+    }
+
+    pub fn of_flat(rows: &[FlatTrace]) -> Self {
+        let hash = rows.iter().find_map(|row| row.transaction_hash);
+        let Some(row) = rows.iter().find(|row| row.trace_address.is_empty()) else {
+            return Self { hash, ..Self::default() };
+        };
+        let created = row.result.as_ref().and_then(|result| result.address);
+        Self {
+            hash,
+            from: row.action.from,
+            to: row.action.to.or(created),
+            value: row.action.value,
+            input: None,
+            failed: row.error.is_some(),
+        }
+    }
+
+    /// Whether the trace is of this transaction and ended as its receipt says. Where a chain acts by itself the zero address
+    /// sends, or the root frame is the system's, and only the end is compared.
+    pub fn agrees(&self, transaction: &Transaction, receipt: &Receipt) -> bool {
+        if differ(&self.hash, &Some(transaction.hash))
+            || receipt.status.is_some_and(|status| status.is_zero() != self.failed)
+        {
+            return false;
+        }
+        let nobody = Some(Address::ZERO);
+        if transaction.kind() > SHARED_KIND_MAX || Some(transaction.from) == nobody || self.from == nobody {
+            return true;
+        }
+        !differ(&self.from, &Some(transaction.from))
+            && !differ(&self.to, &transaction.to.or(receipt.contract_address))
+            && !differ(&self.value, &Some(transaction.value))
+            && self.input.as_ref().is_none_or(|input| *input == transaction.input)
+    }
+}
+
+/// Both are there, and not the same.
+fn differ<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
+    one.is_some() && other.is_some() && one != other
+}
+
 /// Only frames that hand on value of their own count: a delegate call shows its caller's value again.
 fn carries_value(kind: &str) -> bool {
     ["CALL", "CREATE", "CREATE2", "SELFDESTRUCT"].iter().any(|carrier| kind.eq_ignore_ascii_case(carrier))
@@ -65,7 +146,7 @@ pub fn from_call_tracer(root: &CallFrame) -> (Vec<InternalTransfer>, bool) {
     if root.error.is_some() {
         return (transfers, true);
     }
-    let mut open: Vec<std::slice::Iter<'_, CallFrame>> = vec![root.calls.iter()];
+    let mut open: Vec<std::slice::Iter<'_, InnerFrame>> = vec![root.calls.iter()];
     while let Some(siblings) = open.last_mut() {
         let Some(frame) = siblings.next() else {
             open.pop();
@@ -86,12 +167,24 @@ pub fn from_call_tracer(root: &CallFrame) -> (Vec<InternalTransfer>, bool) {
 }
 
 pub fn from_flat(rows: &[FlatTrace]) -> (Vec<InternalTransfer>, bool) {
-    let undone: Vec<&[u32]> =
-        rows.iter().filter(|row| row.error.is_some()).map(|row| row.trace_address.as_slice()).collect();
+    let undone = undone(rows);
     let failed = undone.iter().any(|address| address.is_empty());
-    let stands = |row: &&FlatTrace| !undone.iter().any(|above| row.trace_address.starts_with(above));
+    // Of places none of which is above another, only the last in order before a row can be above it.
+    let stands = |row: &&FlatTrace| {
+        let before = undone.partition_point(|place| *place <= row.trace_address.as_slice());
+        !undone.get(..before).and_then(<[_]>::last).is_some_and(|place| row.trace_address.starts_with(place))
+    };
     let transfers = rows.iter().filter(|row| !row.trace_address.is_empty()).filter(stands).filter_map(flat_transfer);
     (transfers.filter(|transfer| !transfer.value.is_zero()).collect(), failed)
+}
+
+/// Where frames failed, in order, without those below another.
+fn undone(rows: &[FlatTrace]) -> Vec<&[u32]> {
+    let mut places: Vec<&[u32]> =
+        rows.iter().filter(|row| row.error.is_some()).map(|row| row.trace_address.as_slice()).collect();
+    places.sort_unstable();
+    places.dedup_by(|below, above| below.starts_with(above));
+    places
 }
 
 fn flat_transfer(row: &FlatTrace) -> Option<InternalTransfer> {
@@ -145,5 +238,70 @@ mod tests {
         .unwrap();
         let expected = InternalTransfer { from: address(2), to: address(1), value: U256::from(7) };
         assert_eq!(from_flat(&rows), (vec![expected], false));
+    }
+
+    const SENDER: &str = "0x00000000000000000000000000000000000000a1";
+    const CALLED: &str = "0x00000000000000000000000000000000000000b2";
+
+    fn transaction(more: &str) -> Transaction {
+        let hash = B256::with_last_byte(7);
+        serde_json::from_str(&format!(
+            r#"{{"hash":"{hash}","from":"{SENDER}","to":"{CALLED}","value":"0x9","input":"0xabcd"{more}}}"#
+        ))
+        .unwrap()
+    }
+
+    fn receipt(status: &str) -> Receipt {
+        let hash = B256::with_last_byte(7);
+        serde_json::from_str(&format!(r#"{{"transactionHash":"{hash}","status":"{status}"}}"#)).unwrap()
+    }
+
+    fn root(from: &str, to: &str, value: &str, input: &str, more: &str) -> Root {
+        let frame = format!(r#"{{"from":"{from}","to":"{to}","value":"{value}","input":"{input}"{more}}}"#);
+        Root::of_call_tracer(&serde_json::from_str(&frame).unwrap())
+    }
+
+    #[test]
+    fn a_trace_is_of_the_transaction_whose_call_is_its_root() {
+        let failed = r#","error":"execution reverted""#;
+        let good = receipt("0x1");
+        let agrees = |root: Root| root.agrees(&transaction(""), &good);
+        assert!(agrees(root(SENDER, CALLED, "0x9", "0xabcd", "")));
+        assert!(agrees(Root::default()), "what a node leaves out contradicts nothing");
+        for other in [
+            root(CALLED, CALLED, "0x9", "0xabcd", ""),
+            root(SENDER, SENDER, "0x9", "0xabcd", ""),
+            root(SENDER, CALLED, "0x8", "0xabcd", ""),
+            root(SENDER, CALLED, "0x9", "0xabce", ""),
+            root(SENDER, CALLED, "0x9", "0xabcd", failed),
+        ] {
+            assert!(!agrees(other.clone()), "{other:?}");
+        }
+        let ended = root(SENDER, CALLED, "0x9", "0xabcd", failed);
+        assert!(ended.agrees(&transaction(""), &receipt("0x0")));
+    }
+
+    #[test]
+    fn a_flat_trace_names_its_transaction() {
+        let rows = |hash: u8, from: &str| -> Vec<FlatTrace> {
+            let hash = B256::with_last_byte(hash);
+            let text = format!(
+                r#"[{{"type":"call","traceAddress":[],"transactionHash":"{hash}","action":{{"callType":"call","from":"{from}","to":"{CALLED}","value":"0x9"}}}}]"#
+            );
+            serde_json::from_str(&text).unwrap()
+        };
+        let agrees = |rows: &[FlatTrace]| Root::of_flat(rows).agrees(&transaction(""), &receipt("0x1"));
+        assert!(agrees(&rows(7, SENDER)));
+        assert!(!agrees(&rows(8, SENDER)) && !agrees(&rows(7, CALLED)));
+    }
+
+    /// zkSync's root frame is the bootloader's; an OP stack deposit is sent by an alias.
+    #[test]
+    fn a_chains_own_transactions_are_compared_by_their_end_alone() {
+        let zero = Address::ZERO.to_string();
+        let good = receipt("0x1");
+        assert!(root(&zero, SENDER, "0x0", "0x", "").agrees(&transaction(""), &good));
+        assert!(root(CALLED, SENDER, "0x0", "0x", "").agrees(&transaction(r#","type":"0x7e""#), &good));
+        assert!(!root(&zero, SENDER, "0x0", "0x", r#","error":"x""#).agrees(&transaction(""), &good));
     }
 }

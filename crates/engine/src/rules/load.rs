@@ -27,7 +27,7 @@ pub(super) struct Loader {
     packs: Vec<Pack>,
     events: BTreeMap<B256, Vec<EventRule>>,
     calls: BTreeMap<FixedBytes<4>, Vec<CallRule>>,
-    transfers: BTreeMap<(usize, String), Vec<TransferRule>>,
+    transfers: Vec<BTreeMap<String, Vec<TransferRule>>>,
     actors: BTreeMap<B256, Vec<ActorRule>>,
     chains: BTreeMap<String, ChainRules>,
     solana: SolanaRules,
@@ -83,7 +83,8 @@ impl Loader {
         }
         let digest: String = digest.finalize().iter().take(DIGEST_BYTES).map(|byte| format!("{byte:02x}")).collect();
         let engine = format!("{}+{digest}", env!("CARGO_PKG_VERSION"));
-        let Self { packs, events, calls, transfers, actors, mut chains, solana, .. } = self;
+        let Self { packs, events, calls, transfers, actors, mut chains, mut solana, .. } = self;
+        solana.index();
         let mut every = chains.remove(EVERY_CHAIN).unwrap_or_default();
         for chain in chains.values_mut() {
             chain.include(&every);
@@ -94,7 +95,8 @@ impl Loader {
         let own_events = events.values().flatten().filter(|rule| rule.own).map(|rule| rule.topic0);
         let own_actors = actors.values().flatten().filter(|rule| rule.own).map(|rule| rule.topic0);
         let own = own_events.chain(own_actors).collect();
-        Ok(Rules { packs, events, calls, transfers, actors, heard, own, chains, every, solana, engine })
+        let lures = packs.iter().flat_map(|pack| &pack.file.lures).cloned().collect();
+        Ok(Rules { packs, events, calls, transfers, lures, actors, heard, own, chains, every, solana, engine })
     }
 
     fn pack(&mut self, source: Source<'_>, file: PackFile) {
@@ -125,17 +127,18 @@ impl Loader {
             match solana::instruction(pack, stem, row) {
                 Ok(rule) => {
                     let role: Arc<str> = row.on.get_ref().as_str().into();
-                    self.solana.instructions.entry((pack, role)).or_default().push(rule);
+                    self.solana.instructions.entry((pack, role)).or_default().push(Arc::new(rule));
                 }
                 Err(what) => at(&row.on, what),
             }
         }
+        let mut transfers: BTreeMap<String, Vec<TransferRule>> = BTreeMap::new();
         for row in &file.transfer {
             match compile::category(&row.means) {
                 Ok(means) => {
                     let id = format!("{stem}/transfer").into();
                     let rule = TransferRule { id, way: row.way, means, native: row.native };
-                    self.transfers.entry((pack, row.with.get_ref().clone())).or_default().push(rule);
+                    transfers.entry(row.with.get_ref().clone()).or_default().push(rule);
                 }
                 Err(what) => at(&row.with, what),
             }
@@ -151,6 +154,7 @@ impl Loader {
                 _ => at(&row.about, "a case either `reads` as a category, is `silent` or asks for `review`".to_owned()),
             }
         }
+        self.transfers.push(transfers);
         self.faults.extend(faults);
         self.contracts(&source, pack, &file);
         self.factories(&source, pack, &file);

@@ -21,7 +21,9 @@ const ANCHOR_BYTES: usize = 8;
 pub struct SolanaRules {
     pub(super) accounts: BTreeMap<Key, Vec<Holder>>,
     /// By pack and role.
-    pub(super) instructions: BTreeMap<(usize, Arc<str>), Vec<InstructionRule>>,
+    pub(super) instructions: BTreeMap<(usize, Arc<str>), Vec<Arc<InstructionRule>>>,
+    /// The same by program, once everything stands.
+    by_program: BTreeMap<Key, Vec<Arc<InstructionRule>>>,
     pub(super) canonical_symbols: BTreeSet<String>,
     pub(super) canonical: BTreeSet<Key>,
 }
@@ -81,17 +83,28 @@ impl SolanaRules {
     }
 
     /// The rules of an instruction; of several beginnings that its data has, those of the longest.
-    pub fn instructions<'a>(&'a self, instruction: &'a Instruction) -> impl Iterator<Item = &'a InstructionRule> {
-        let all = || self.of_program(&instruction.program).filter(|rule| rule.matches(&instruction.data));
-        let longest = all().map(|rule| rule.data.len()).max();
-        all().filter(move |rule| Some(rule.data.len()) == longest)
+    pub fn instructions(&self, instruction: &Instruction) -> Vec<&InstructionRule> {
+        let all = self.of_program(&instruction.program);
+        let mut found: Vec<&InstructionRule> = all.filter(|rule| rule.matches(&instruction.data)).collect();
+        let longest = found.iter().map(|rule| rule.data.len()).max();
+        found.retain(|rule| Some(rule.data.len()) == longest);
+        found
     }
 
     /// Every rule of this program.
     pub fn of_program(&self, program: &Key) -> impl Iterator<Item = &InstructionRule> {
-        let holders = self.holders(program);
-        let rules = holders.flat_map(|holder| self.instructions.get(&(holder.pack, Arc::clone(&holder.role))));
-        rules.flatten()
+        self.by_program.get(program).into_iter().flatten().map(|rule| &**rule)
+    }
+
+    /// Once everything stands.
+    pub(super) fn index(&mut self) {
+        for (program, holders) in &self.accounts {
+            let rows = holders.iter().filter_map(|holder| self.instructions.get(&(holder.pack, holder.role.clone())));
+            let rules: Vec<Arc<InstructionRule>> = rows.flatten().cloned().collect();
+            if !rules.is_empty() {
+                self.by_program.insert(*program, rules);
+            }
+        }
     }
 
     pub fn is_canonical(&self, mint: &Key) -> bool {

@@ -1,12 +1,15 @@
 //! A node's answer to `getTransaction`, leniently: real ones leave out `slot`, `owner`, `loadedAddresses` or all of `meta`. Account
 //! indexes are resolved here once; one that points past the end is kept as nobody.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::Key;
 
 /// Accounts of one transaction; an index is one byte.
 pub const ACCOUNTS_MAX: usize = 256;
+/// Characters of one instruction's data: the runtime lets a program hand on 10 KiB, and base58 takes up to 1.37 characters a byte. Decoding
+/// takes the square of it.
+pub const DATA_CHARS_MAX: usize = 14_336;
 /// Instructions, inner ones included. The runtime stops long before.
 pub const INSTRUCTIONS_MAX: usize = 4_096;
 
@@ -14,11 +17,12 @@ pub const INSTRUCTIONS_MAX: usize = 4_096;
 #[error("the answer is not a transaction of this encoding")]
 pub struct Malformed;
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Transaction {
     pub slot: Option<u64>,
     /// Seconds since 1970, UTC.
     pub time: Option<i64>,
+    #[serde(with = "signatures")]
     pub signatures: Vec<[u8; 64]>,
     /// Those named in the message, then those that lookup tables loaded.
     pub keys: Vec<Key>,
@@ -32,7 +36,7 @@ pub struct Transaction {
     pub is_unloaded: bool,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Effects {
     pub failed: bool,
     pub fee: u64,
@@ -41,7 +45,7 @@ pub struct Effects {
     pub token_accounts: Vec<TokenAccount>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenAccount {
     pub key: Key,
     pub mint: Key,
@@ -51,14 +55,14 @@ pub struct TokenAccount {
     pub after: Option<Held>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Held {
     /// Old answers do not say.
     pub owner: Option<Key>,
     pub amount: u64,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Instruction {
     pub program: Key,
     pub accounts: Vec<Key>,
@@ -213,6 +217,9 @@ fn instructions(keys: &[Key], outer: &[RawInstruction], inner: &[Inner]) -> Resu
 }
 
 fn instruction(keys: &[Key], raw: &RawInstruction, outer: usize, depth: usize) -> Result<Instruction, Malformed> {
+    if raw.data.len() > DATA_CHARS_MAX {
+        return Err(Malformed);
+    }
     let key = |at: &usize| keys.get(*at).copied().unwrap_or_default();
     Ok(Instruction {
         program: key(&raw.program_id_index),
@@ -232,7 +239,12 @@ fn effects(keys: &[Key], meta: &Meta) -> Result<Effects, Malformed> {
     let mut token_accounts: Vec<TokenAccount> = Vec::new();
     let sides = [(&meta.pre_token_balances, false), (&meta.post_token_balances, true)];
     for (balances, is_after) in sides {
-        for balance in balances.as_deref().unwrap_or_default() {
+        let balances = balances.as_deref().unwrap_or_default();
+        // A token account has one balance.
+        if balances.len() > ACCOUNTS_MAX {
+            return Err(Malformed);
+        }
+        for balance in balances {
             let Some(key) = keys.get(balance.account_index).copied() else { continue };
             let mint = decode(&balance.mint)?;
             let owner = balance.owner.as_deref().map(decode).transpose()?;
@@ -248,6 +260,29 @@ fn effects(keys: &[Key], meta: &Meta) -> Result<Effects, Malformed> {
         }
     }
     Ok(Effects { failed: meta.err.is_some(), fee: meta.fee, lamports, token_accounts })
+}
+
+/// Serde knows arrays up to 32; a signature is two of them.
+mod signatures {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    type Halves = ([u8; 32], [u8; 32]);
+
+    pub(super) fn serialize<S: Serializer>(all: &[[u8; 64]], serializer: S) -> Result<S::Ok, S::Error> {
+        let halves = |whole: &[u8; 64]| -> Option<Halves> { Some((*whole.first_chunk()?, *whole.last_chunk()?)) };
+        all.iter().filter_map(halves).collect::<Vec<Halves>>().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<[u8; 64]>, D::Error> {
+        let whole = |(first, last): Halves| {
+            let mut whole = [0; 64];
+            for (slot, byte) in whole.iter_mut().zip(first.into_iter().chain(last)) {
+                *slot = byte;
+            }
+            whole
+        };
+        Ok(Vec::<Halves>::deserialize(deserializer)?.into_iter().map(whole).collect())
+    }
 }
 
 fn decode<const N: usize>(text: &str) -> Result<[u8; N], Malformed> {

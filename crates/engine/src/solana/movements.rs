@@ -2,6 +2,7 @@
 //!
 //! Wrapped SOL is SOL. Rent that goes between a wallet and its own token accounts stays the wallet's, and is no movement.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use alloy_primitives::U256;
@@ -20,11 +21,20 @@ const BUMP_MIN: u8 = 246;
 pub struct Ledger<'a> {
     transaction: &'a Transaction,
     effects: &'a Effects,
-    /// Owners that old answers do not tell, as the instructions do.
-    owners: BTreeMap<Key, Key>,
+    /// Who owns each token account that is known here; what old answers do not tell, the instructions do.
+    pub owners: BTreeMap<Key, Key>,
     mints: BTreeMap<Key, Key>,
+    /// Mints of which somebody here has a part, or more than one.
+    plural: BTreeSet<Key>,
     /// What was done, and by which outer instruction.
     pub done: Vec<(usize, Done)>,
+}
+
+/// What an account that this transaction made, or closed, kept.
+#[derive(Debug, Clone, Copy)]
+pub enum Rent {
+    Made(u64),
+    Closed(u64),
 }
 
 /// Something that an instruction of the standard programs moved between the wallet and somebody else.
@@ -46,6 +56,7 @@ impl<'a> Ledger<'a> {
             effects,
             owners: BTreeMap::new(),
             mints: effects.token_accounts.iter().map(|account| (account.key, account.mint)).collect(),
+            plural: effects.token_accounts.iter().filter(|account| is_plural(account)).map(|a| a.mint).collect(),
             done: Vec::new(),
         };
         for instruction in &transaction.instructions {
@@ -108,12 +119,7 @@ impl<'a> Ledger<'a> {
             .collect()
     }
 
-    /// Who owns each token account that is known here.
-    pub fn owners(&self) -> &BTreeMap<Key, Key> {
-        &self.owners
-    }
-
-    /// What the standard programs moved between the wallet and somebody else.
+    /// What the standard programs moved between the wallet and somebody else, by asset and then in the order of execution.
     pub fn flows(&self, wallet: Key) -> Vec<Flow> {
         let mut flows = Vec::new();
         for (outer, done) in &self.done {
@@ -129,14 +135,15 @@ impl<'a> Ledger<'a> {
                     continue;
                 }
             };
-            let asset = mint.map_or(Asset::Native, |mint| self.asset_of(mint));
             let (payer, payee) = (self.party(from), self.party(to));
             if (payer == wallet) != (payee == wallet) {
+                let asset = mint.map_or(Asset::Native, |mint| self.asset_of(mint));
                 let comes_in = payee == wallet;
                 let (account, party) = if comes_in { (from, payer) } else { (to, payee) };
                 flows.push(Flow { outer: *outer, asset, comes_in, amount, account, party });
             }
         }
+        flows.sort_by_key(|flow| flow.asset);
         flows
     }
 
@@ -151,11 +158,8 @@ impl<'a> Ledger<'a> {
 
     /// Whether tokens moved of which no balance tells.
     pub fn is_half_told(&self) -> bool {
-        let opened = |key: &Key| {
-            let opens = |(_, done): &(usize, Done)| matches!(done, Done::Opened { account, .. } if account == key);
-            self.done.iter().any(opens)
-        };
-        let is_unknown = |key: &Key| !self.mints.contains_key(key) && !opened(key);
+        let opened: LazyCell<BTreeSet<Key>, _> = LazyCell::new(|| self.opened().collect());
+        let is_unknown = |key: &Key| !self.mints.contains_key(key) && !opened.contains(key);
         let hides = |(_, done): &(usize, Done)| match done {
             Done::Tokens { from, to, amount } => *amount > 0 && (is_unknown(from) || is_unknown(to)),
             Done::Minted { to, amount, .. } => *amount > 0 && is_unknown(to),
@@ -172,70 +176,79 @@ impl<'a> Ledger<'a> {
 
     /// Accounts with data that this transaction made: plain wallets, which only receive coin, are not among them.
     pub fn created(&self) -> BTreeSet<Key> {
-        let opened = self.done.iter().filter_map(|(_, done)| match done {
-            Done::Opened { account, .. } => Some(*account),
-            _ => None,
-        });
         let made = self.transaction.instructions.iter().filter_map(created_by);
-        opened.chain(made).collect()
+        self.opened().chain(made).collect()
     }
 
-    /// What went into accounts that this transaction made, and what came out of those that it closed; token accounts of wrapped SOL
-    /// without what they hold. An account that holds more than `max` keeps more than its rent, and is left out.
-    pub fn rents(&self, max: u64) -> (u64, u64) {
+    fn opened(&self) -> impl Iterator<Item = Key> {
+        self.done.iter().filter_map(|(_, done)| match done {
+            Done::Opened { account, .. } => Some(*account),
+            _ => None,
+        })
+    }
+
+    /// What went into each account that this transaction made, and what came out of each that it closed; token accounts of wrapped
+    /// SOL without what they hold.
+    pub fn rents(&self) -> Vec<Rent> {
         let wrapped = |key: &Key| {
             let account = self.effects.token_accounts.iter().find(|a| a.key == *key && a.mint == WRAPPED_SOL);
             let amount = |held: Option<Held>| held.map_or(0, |held| held.amount);
             account.map_or((0, 0), |account| (amount(account.before), amount(account.after)))
         };
-        let (mut made, mut closed) = (0u64, 0u64);
-        let created = self.created();
-        let pays =
-            |key: &Key| self.done.iter().any(|(_, done)| matches!(done, Done::Lamports { from, .. } if from == key));
+        let created = LazyCell::new(|| self.created());
+        let payers: LazyCell<BTreeSet<Key>, _> = LazyCell::new(|| {
+            let from = |(_, done): &(usize, Done)| match done {
+                Done::Lamports { from, .. } => Some(*from),
+                _ => None,
+            };
+            self.done.iter().filter_map(from).collect()
+        });
+        let mut rents = Vec::new();
         for (key, (before, after)) in self.transaction.keys.iter().zip(&self.effects.lamports) {
-            let (held_before, held_after) = wrapped(key);
-            let (before_rent, after_rent) = (before.saturating_sub(held_before), after.saturating_sub(held_after));
-            if *before == 0 && after_rent <= max && created.contains(key) {
-                made = made.saturating_add(after_rent);
+            if *before == 0 && created.contains(key) {
+                rents.push(Rent::Made(after.saturating_sub(wrapped(key).1)));
             }
-            if *after == 0 && before_rent <= max && !self.transaction.signed().contains(key) && !pays(key) {
-                closed = closed.saturating_add(before_rent);
+            if *after == 0 && !self.transaction.signed().contains(key) && !payers.contains(key) {
+                rents.push(Rent::Closed(before.saturating_sub(wrapped(key).0)));
             }
         }
-        (made, closed)
+        rents
     }
 
     /// The wallet's net movements, by asset.
-    pub fn movements(&self, wallet: Key) -> Vec<Movement> {
-        let mut changes: BTreeMap<Asset, i128> = BTreeMap::new();
+    pub fn movements(&self, wallet: Key, flows: &[Flow]) -> Vec<Movement> {
         let native = self.lamports(wallet).saturating_add(self.rent(wallet));
-        changes.insert(Asset::Native, native);
+        let mut changes: Vec<(Asset, i128)> = vec![(Asset::Native, native)];
         for account in &self.effects.token_accounts {
             let part = |held: Option<Held>| {
                 let mine = held.filter(|_| self.owner(account, held) == Some(wallet));
                 mine.map_or(0, |held| i128::from(held.amount))
             };
-            let change = part(account.after).saturating_sub(part(account.before));
-            let asset = self.asset_of(account.mint);
-            let sum = changes.entry(asset).or_default();
-            *sum = sum.saturating_add(change);
+            changes.push((self.asset_of(account.mint), part(account.after).saturating_sub(part(account.before))));
         }
-        let flows = self.flows(wallet);
-        changes.into_iter().flat_map(|(asset, change)| self.split(wallet, asset, change, &flows)).collect()
+        changes.sort_unstable();
+        let mut found = Vec::new();
+        for of_asset in changes.chunk_by(|(one, _), (other, _)| one == other) {
+            let Some((asset, _)) = of_asset.first().copied() else { continue };
+            let change = of_asset.iter().fold(0i128, |sum, (_, change)| sum.saturating_add(*change));
+            self.split(wallet, asset, change, of(flows, asset), &mut found);
+        }
+        found
     }
 
     /// One movement for each counterparty where the instructions tell all of it, else one with the largest.
-    fn split(&self, wallet: Key, asset: Asset, change: i128, flows: &[Flow]) -> Vec<Movement> {
+    fn split(&self, wallet: Key, asset: Asset, change: i128, flows: &[Flow], found: &mut Vec<Movement>) {
         let mut parties: BTreeMap<Key, (i128, usize)> = BTreeMap::new();
-        let mut is_told = true;
-        for flow in flows.iter().filter(|flow| flow.asset == asset) {
+        let mut is_told = flows.len() > 1;
+        for flow in flows.iter().filter(|_| flows.len() > 1) {
             is_told &= flow.comes_in == (change > 0);
             let part = parties.entry(flow.party).or_insert((0, flow.outer));
             part.0 = part.0.saturating_add(i128::from(flow.amount));
         }
         let sum: i128 = parties.values().map(|(amount, _)| *amount).fold(0, i128::saturating_add);
         if !is_told || parties.len() < 2 || U256::from(sum.unsigned_abs()) != U256::from(change.unsigned_abs()) {
-            return self.movement(wallet, asset, change, flows).into_iter().collect();
+            found.extend(self.movement(wallet, asset, change, flows));
+            return;
         }
         let mine = Account::Solana(wallet);
         let movement = |(party, (amount, outer)): (Key, (i128, usize))| {
@@ -243,7 +256,7 @@ impl<'a> Ledger<'a> {
             let (from, to) = if change > 0 { (other, mine) } else { (mine, other) };
             Movement { asset, from, to, amount: U256::from(amount.unsigned_abs()), seen: Seen::Instruction(outer) }
         };
-        parties.into_iter().map(movement).collect()
+        found.extend(parties.into_iter().map(movement));
     }
 
     /// What the wallet itself gained, the fee given back.
@@ -259,54 +272,60 @@ impl<'a> Ledger<'a> {
     /// Rent that the wallet paid into token accounts of its own, less what came back from them.
     fn rent(&self, wallet: Key) -> i128 {
         let mut rent = 0i128;
+        let funded = LazyCell::new(|| self.funded(wallet));
+        let closed_into = LazyCell::new(|| self.closed_into(wallet));
         for account in &self.effects.token_accounts {
+            let is_mine = |held: Option<Held>| self.owner(account, held) == Some(wallet);
+            let (was_mine, is_mine) = (is_mine(account.before), is_mine(account.after));
+            if !was_mine && !is_mine {
+                continue;
+            }
             let at = self.transaction.keys.iter().position(|key| *key == account.key);
             let Some((before, after)) = at.and_then(|at| self.effects.lamports.get(at)).copied() else { continue };
             let wrapped =
                 |held: Option<Held>| held.filter(|_| account.mint == WRAPPED_SOL).map_or(0, |held| held.amount);
-            let opened = before == 0 && self.owner(account, account.after) == Some(wallet);
-            let closed = after == 0 && self.owner(account, account.before) == Some(wallet);
-            if opened && self.funds(wallet, account.key) {
+            if before == 0 && is_mine && funded.contains(&account.key) {
                 rent = rent.saturating_add(i128::from(after.saturating_sub(wrapped(account.after))));
             }
-            if closed && self.is_closed_into(wallet, account.key) {
+            if after == 0 && was_mine && closed_into.contains(&account.key) {
                 rent = rent.saturating_sub(i128::from(before.saturating_sub(wrapped(account.before))));
             }
         }
         rent
     }
 
-    fn funds(&self, wallet: Key, account: Key) -> bool {
-        let by_associated = self.transaction.instructions.iter().any(|instruction| {
-            instruction.program == ASSOCIATED
-                && instruction.accounts.first() == Some(&wallet)
-                && instruction.accounts.get(1) == Some(&account)
+    /// Accounts into which the wallet paid.
+    fn funded(&self, wallet: Key) -> BTreeSet<Key> {
+        let by_associated = self.transaction.instructions.iter().filter_map(|instruction| {
+            let is_payer = instruction.accounts.first() == Some(&wallet);
+            (instruction.program == ASSOCIATED && is_payer).then(|| instruction.accounts.get(1).copied()).flatten()
         });
-        let pays = |(_, done): &(usize, Done)| matches!(done, Done::Lamports { from, to, .. } if *from == wallet && *to == account);
-        by_associated || self.done.iter().any(pays)
+        let paid = self.done.iter().filter_map(|(_, done)| match done {
+            Done::Lamports { from, to, .. } if *from == wallet => Some(*to),
+            _ => None,
+        });
+        by_associated.chain(paid).collect()
     }
 
-    fn is_closed_into(&self, wallet: Key, account: Key) -> bool {
-        self.transaction.instructions.iter().any(|instruction| {
+    /// Token accounts that were closed, and of which the rest went to the wallet.
+    fn closed_into(&self, wallet: Key) -> BTreeSet<Key> {
+        let closes = self.transaction.instructions.iter().filter(|instruction| {
             matches!(instruction.program, TOKEN | TOKEN_2022)
                 && instruction.data.first() == Some(&9)
-                && instruction.accounts.first() == Some(&account)
                 && instruction.accounts.get(1) == Some(&wallet)
-        })
+        });
+        closes.filter_map(|instruction| instruction.accounts.first().copied()).collect()
     }
 
     fn asset_of(&self, mint: Key) -> Asset {
-        if mint == WRAPPED_SOL { Asset::Native } else { self.asset(mint) }
-    }
-
-    /// One of a kind: no decimals, and nobody here has more than one.
-    fn asset(&self, mint: Key) -> Asset {
         let contract = Account::Solana(mint);
-        let mut accounts = self.effects.token_accounts.iter().filter(|account| account.mint == mint);
-        let is_single = accounts.all(|account| {
-            account.decimals == 0 && [account.before, account.after].into_iter().flatten().all(|held| held.amount <= 1)
-        });
-        if is_single { Asset::Nft { contract, id: U256::ZERO, kind: NftKind::SplNft } } else { Asset::Token(contract) }
+        if mint == WRAPPED_SOL {
+            Asset::Native
+        } else if self.plural.contains(&mint) {
+            Asset::Token(contract)
+        } else {
+            Asset::Nft { contract, id: U256::ZERO, kind: NftKind::SplNft }
+        }
     }
 
     fn movement(&self, wallet: Key, asset: Asset, change: i128, flows: &[Flow]) -> Option<Movement> {
@@ -321,7 +340,7 @@ impl<'a> Ledger<'a> {
 
     /// With whom the largest part of it moved, and in which instruction.
     fn other(&self, wallet: Key, asset: Asset, comes_in: bool, flows: &[Flow]) -> (Seen, Key) {
-        let fitting = flows.iter().filter(|flow| flow.asset == asset && flow.comes_in == comes_in);
+        let fitting = flows.iter().filter(|flow| flow.comes_in == comes_in);
         // The first of equals.
         let largest = fitting.rev().max_by_key(|flow| flow.amount);
         largest.map_or_else(
@@ -354,6 +373,18 @@ impl<'a> Ledger<'a> {
         let others = all.into_iter().filter(|(party, change)| *party != wallet && *change > 0);
         others.max_by_key(|(_, change)| *change).map_or(SYSTEM, |(party, _)| party)
     }
+}
+
+/// Those of one asset, out of flows by asset.
+fn of(flows: &[Flow], asset: Asset) -> &[Flow] {
+    let (_, from_here) = flows.split_at(flows.partition_point(|flow| flow.asset < asset));
+    let (same, _) = from_here.split_at(from_here.partition_point(|flow| flow.asset == asset));
+    same
+}
+
+/// What is one of a kind has no decimals, and nobody here has more than one.
+fn is_plural(account: &TokenAccount) -> bool {
+    account.decimals != 0 || [account.before, account.after].into_iter().flatten().any(|held| held.amount > 1)
 }
 
 /// Whether the account is the owner's associated one. The right bump is almost always among the first few.

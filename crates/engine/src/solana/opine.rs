@@ -46,8 +46,7 @@ fn transfers(scene: &SolanaScene<'_>, rules: &Rules) -> Vec<Opinion> {
     let mut found = Vec::new();
     for (at, leg) in scene.legs.iter().enumerate() {
         let Account::Solana(other) = leg.other else { continue };
-        let mut moved = scene.moved(leg.direction).filter(|m| m.asset == leg.asset);
-        if !moved.all(|m| m.from == leg.other || m.to == leg.other) {
+        if !scene.moved(leg.direction, leg.asset).iter().all(|own| own.other == leg.other) {
             continue;
         }
         for holder in rules.solana.holders(&other) {

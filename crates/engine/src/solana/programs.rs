@@ -1,14 +1,15 @@
 //! What packs make of the programs that ran and of the instructions that they were given.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::instructions::Done;
 use super::json::Instruction;
 use super::scene::SolanaScene;
 use super::{Key, instructions};
-use crate::asset::Seen;
+use crate::asset::{Asset, Seen};
 use crate::category::{Category, Legs};
-use crate::legs::{Direction, Leg};
+use crate::legs::{Direction, LEGS_MAX, Leg};
 use crate::opinion::{LegSet, Opinion, Source, Strength};
 use crate::rules::Rules;
 use crate::rules::solana::{InstructionRule, Weight, is_accompaniment};
@@ -23,10 +24,17 @@ pub fn opine(scene: &SolanaScene<'_>, rules: &Rules) -> Opinions {
     let categories: BTreeSet<Category> = heard.iter().map(|(rule, _)| rule.means).collect();
     let speakers: BTreeSet<usize> = heard.iter().map(|(_, instruction)| instruction.outer).collect();
     let is_clean = is_clean(scene, rules);
+    let moves: LazyCell<BTreeSet<(usize, Asset)>, _> =
+        LazyCell::new(|| scene.flows.iter().map(|flow| (flow.outer, flow.asset)).collect());
+    let spoken_for: LazyCell<BTreeSet<Asset>, _> = LazyCell::new(|| {
+        scene.flows.iter().filter(|flow| speakers.contains(&flow.outer)).map(|flow| flow.asset).collect()
+    });
+    // Where several things were done, each speaks for what it moved, and for what no instruction is known to have moved.
+    let is_touched = |leg: &Leg, outer| moves.contains(&(outer, leg.asset)) || !spoken_for.contains(&leg.asset);
     let claims = heard.into_iter().take(OPINIONS_MAX).map(|(rule, instruction)| {
         let mut explains = LegSet::EMPTY;
-        for (at, leg) in scene.legs.iter().enumerate() {
-            let is_its_own = categories.len() == 1 || is_touched(scene, leg, instruction.outer, &speakers);
+        for (at, leg) in scene.legs.iter().enumerate().take(LEGS_MAX) {
+            let is_its_own = categories.len() == 1 || is_touched(leg, instruction.outer);
             let has_part = if rule.means == Category::ContractDeploy {
                 scene.is_deposit(leg)
             } else if moves_nothing(rule.means) {
@@ -60,10 +68,11 @@ fn heard<'a>(scene: &'a SolanaScene<'_>, rules: &'a Rules) -> Vec<Heard<'a>> {
     let all = &scene.facts.transaction.instructions;
     let mut found: Vec<Heard<'a>> = Vec::new();
     for instruction in all {
-        let speaks = |rule: &&InstructionRule| speaks_of(scene, rule, instruction) && is_plausible(scene, rule.means);
-        let spoken = || rules.solana.instructions(instruction).filter(speaks);
-        let is_special = spoken().any(|rule| !rule.same.is_empty());
-        found.extend(spoken().filter(|rule| is_special != rule.same.is_empty()).map(|rule| (rule, instruction)));
+        let mut spoken = rules.solana.instructions(instruction);
+        spoken.retain(|rule| speaks_of(scene, rule, instruction) && is_plausible(scene, rule.means));
+        let is_special = spoken.iter().any(|rule| !rule.same.is_empty());
+        spoken.retain(|rule| is_special != rule.same.is_empty());
+        found.extend(spoken.into_iter().map(|rule| (rule, instruction)));
     }
     let weightiest = found.iter().map(|(rule, _)| rule.weight).max();
     found.retain(|(rule, _)| Some(rule.weight) == weightiest);
@@ -152,12 +161,6 @@ fn way(category: Category) -> Option<Direction> {
     }
 }
 
-/// Where several things were done, each speaks for what it moved, and for what no instruction is known to have moved.
-fn is_touched(scene: &SolanaScene<'_>, leg: &Leg, outer: usize, speakers: &BTreeSet<usize>) -> bool {
-    let moves = |outer: usize| scene.flows.iter().any(|flow| flow.outer == outer && flow.asset == leg.asset);
-    moves(outer) || !speakers.iter().any(|speaker| moves(*speaker))
-}
-
 /// Whether an instruction of which no rule speaks moved something of weight between the wallet and somebody who has no part in those
 /// that a rule knows. Tips, what integrators take and accounts made for the purpose are no such thing.
 fn is_mixed(scene: &SolanaScene<'_>, rules: &Rules, heard: &[Heard<'_>]) -> bool {
@@ -170,21 +173,23 @@ fn is_mixed(scene: &SolanaScene<'_>, rules: &Rules, heard: &[Heard<'_>]) -> bool
     let prepares = outer.filter(|instruction| is_of_them(&instruction.program)).map(|instruction| instruction.outer);
     let speakers: BTreeSet<usize> = heard.iter().map(|(_, instruction)| instruction.outer).chain(prepares).collect();
     let speaks = |outer: usize| speakers.contains(&outer);
-    let takes_part = |key: &Key| heard.iter().any(|(_, instruction)| instruction.accounts.contains(key));
-    let is_made_here = |key: &Key| {
-        let makes = |done: &Done| match done {
-            Done::Opened { account, .. } | Done::Closed { account } => account == key,
-            _ => false,
+    let parties: LazyCell<BTreeSet<Key>, _> =
+        LazyCell::new(|| heard.iter().flat_map(|(_, instruction)| &instruction.accounts).copied().collect());
+    let takes_part = |key: &Key| parties.contains(key);
+    let made_here: LazyCell<BTreeSet<Key>, _> = LazyCell::new(|| {
+        let made = |(_, done): &(usize, Done)| match done {
+            Done::Opened { account, .. } | Done::Closed { account } => Some(*account),
+            _ => None,
         };
-        scene.done.iter().any(|(_, done)| makes(done))
-    };
+        scene.done.iter().filter_map(made).collect()
+    });
     scene.lost.iter().any(|account| !takes_part(account))
         || scene.flows.iter().any(|flow| {
             !speaks(flow.outer)
                 && !scene.is_small(flow)
                 && !takes_part(&flow.account)
                 && !takes_part(&flow.party)
-                && !is_made_here(&flow.account)
+                && !made_here.contains(&flow.account)
         })
 }
 
@@ -203,10 +208,11 @@ fn claim(rules: &Rules, rule: &InstructionRule, instruction: &Instruction, expla
 pub fn may_mean_other_than_swap(scene: &SolanaScene<'_>, rules: &Rules) -> bool {
     let is_else = |rule: &InstructionRule| rule.means != Category::Swap && rule.weight == Weight::Full;
     scene.facts.transaction.instructions.iter().any(|instruction| {
-        let mut asked = rules.solana.instructions(instruction).peekable();
-        match asked.peek() {
-            Some(_) => asked.any(is_else),
-            None => rules.solana.of_program(&instruction.program).any(is_else),
+        let asked = rules.solana.instructions(instruction);
+        if asked.is_empty() {
+            rules.solana.of_program(&instruction.program).any(is_else)
+        } else {
+            asked.into_iter().any(is_else)
         }
     })
 }

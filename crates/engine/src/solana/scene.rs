@@ -1,15 +1,16 @@
 //! From what a Solana node said to the scene.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use alloy_primitives::U256;
 
 use super::instructions::{self, Done};
-use super::movements::{Flow, Ledger};
+use super::movements::{Flow, Ledger, Rent};
 use super::{Key, SolanaFacts};
-use crate::asset::{Account, Asset};
+use crate::asset::{Account, Asset, Movement};
 use crate::hash::TxHash;
-use crate::legs::{Direction, LEGS_MAX, Leg, legs};
+use crate::legs::{Direction, LEGS_MAX, Leg, legs, position};
 use crate::question::Question;
 use crate::rules::Rules;
 use crate::scene::{Doubt, Ground, Outcome, Scene, WalletNotInTransaction};
@@ -44,7 +45,9 @@ const FEE_SHARE: u64 = 50;
 impl SolanaScene<'_> {
     /// A tip, or an integrator's part: too little to be an exchange of its own.
     pub fn is_small(&self, flow: &Flow) -> bool {
-        let leg = self.legs.iter().find(|leg| leg.asset == flow.asset).map_or(U256::ZERO, |leg| leg.amount);
+        let at = |way| position(&self.legs, way, flow.asset);
+        let leg = at(Direction::Out).or_else(|| at(Direction::In)).and_then(|at| self.legs.get(at));
+        let leg = leg.map_or(U256::ZERO, |leg| leg.amount);
         let is_tip = flow.asset == Asset::Native && flow.amount <= TIP_LAMPORTS_MAX;
         is_tip || U256::from(flow.amount).saturating_mul(U256::from(FEE_SHARE)) <= leg
     }
@@ -85,22 +88,25 @@ pub fn read<'a>(
     let effects = transaction.effects.as_ref();
     let ledger = effects.map(|effects| Ledger::open(transaction, effects));
     let failed = effects.is_some_and(|effects| effects.failed);
-    let movements = |wallet: Key| match &ledger {
-        Some(ledger) if !failed => ledger.movements(wallet),
-        _ => Vec::new(),
+    let view = |wallet: Key| match &ledger {
+        Some(ledger) => {
+            let flows = ledger.flows(wallet);
+            let moved = if failed { Vec::new() } else { ledger.movements(wallet, &flows) };
+            View { wallet, moved, flows }
+        }
+        None => View { wallet, moved: Vec::new(), flows: Vec::new() },
     };
-    let wallet = match question.wallet {
+    let View { wallet, moved, flows } = match question.wallet {
         Some(Account::Solana(wallet)) if is_party(wallet, facts, ledger.as_ref()) => {
             // A token account acts for nobody: whoever names one means its owner.
-            let owner = ledger.as_ref().and_then(|ledger| ledger.owners().get(&wallet));
-            owner.copied().unwrap_or(wallet)
+            let owner = ledger.as_ref().and_then(|ledger| ledger.owners.get(&wallet));
+            view(owner.copied().unwrap_or(wallet))
         }
         Some(_) => return Err(WalletNotInTransaction),
-        None => actor(facts, |key| !movements(key).is_empty()),
+        None => actor(facts, view),
     };
     let payer = transaction.payer().unwrap_or_default();
     let is_carried = wallet != payer && transaction.signed().contains(&wallet);
-    let moved = movements(wallet);
     let mut doubts = Vec::new();
     if effects.is_none() {
         doubts.push(Doubt::EffectsUnknown);
@@ -118,7 +124,7 @@ pub fn read<'a>(
     let movers = match (&ledger, question.wallet) {
         (Some(ledger), None) if transaction.signers > 1 => {
             let created = ledger.created();
-            let is_mover = |key: &&Key| !created.contains(*key) && !movements(**key).is_empty();
+            let is_mover = |key: &&Key| !created.contains(*key) && !view(**key).moved.is_empty();
             transaction.signed().iter().filter(is_mover).copied().map(Account::Solana).collect()
         }
         _ => Vec::new(),
@@ -147,26 +153,50 @@ pub fn read<'a>(
         gas: effects.filter(|_| wallet == payer).map(|effects| U256::from(effects.fee)),
         doubts,
         ground: Ground::Solana { facts, rules },
+        own: OnceCell::new(),
     };
+    let rents = ledger.as_ref().map_or_else(Vec::new, Ledger::rents);
+    let lost = ledger.as_ref().map_or_else(Vec::new, |ledger| ledger.lost(wallet));
+    let (owners, done) = ledger.map_or_else(Default::default, |ledger| (ledger.owners, ledger.done));
     Ok(SolanaScene {
         scene,
         facts,
         wallet_key: wallet,
-        lost: ledger.as_ref().map_or_else(Vec::new, |ledger| ledger.lost(wallet)),
-        flows: ledger.as_ref().map_or_else(Vec::new, |ledger| ledger.flows(wallet)),
-        owners: ledger.as_ref().map_or_else(BTreeMap::new, |ledger| ledger.owners().clone()),
-        rents: ledger.as_ref().map_or((0, 0), |ledger| ledger.rents(RENT_LAMPORTS_MAX)),
-        deposits: ledger.as_ref().map_or((0, 0), |ledger| ledger.rents(u64::MAX)),
-        done: ledger.map_or_else(Vec::new, |ledger| ledger.done),
+        lost,
+        flows,
+        owners,
+        rents: sums(&rents, RENT_LAMPORTS_MAX),
+        deposits: sums(&rents, u64::MAX),
+        done,
     })
 }
 
+/// What the transaction was for one account.
+struct View {
+    wallet: Key,
+    moved: Vec<Movement>,
+    flows: Vec<Flow>,
+}
+
 /// The first signer for whom something moved. A fee payer for whom nothing did carries somebody else's action.
-fn actor(facts: &SolanaFacts, has_moved: impl Fn(Key) -> bool) -> Key {
+fn actor(facts: &SolanaFacts, view: impl Fn(Key) -> View) -> View {
     let signed = facts.transaction.signed();
-    let first = signed.first().copied().unwrap_or_default();
-    let mut others = signed.iter().copied().skip(1).filter(|key| has_moved(*key));
-    if has_moved(first) { first } else { others.next().unwrap_or(first) }
+    let first = view(signed.first().copied().unwrap_or_default());
+    if !first.moved.is_empty() {
+        return first;
+    }
+    let others = signed.iter().skip(1).map(|key| view(*key));
+    others.into_iter().find(|other| !other.moved.is_empty()).unwrap_or(first)
+}
+
+/// What went into accounts made here, and what came out of accounts closed here. One that kept more than `max` kept more than
+/// its rent, and is left out.
+fn sums(rents: &[Rent], max: u64) -> (u64, u64) {
+    rents.iter().fold((0, 0), |(made, closed), rent| match rent {
+        Rent::Made(rent) if *rent <= max => (rent.saturating_add(made), closed),
+        Rent::Closed(rent) if *rent <= max => (made, rent.saturating_add(closed)),
+        Rent::Made(_) | Rent::Closed(_) => (made, closed),
+    })
 }
 
 fn is_party(wallet: Key, facts: &SolanaFacts, ledger: Option<&Ledger<'_>>) -> bool {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use alloy_primitives::Address;
 
 use super::standing::{Standing, proved};
-use crate::asset::{Account, Asset, Seen};
+use crate::asset::{Account, Asset, Movement, Seen};
 use crate::category::Category;
 use crate::evm::scene::EvmScene;
 use crate::legs::{Direction, Leg};
@@ -27,13 +27,13 @@ pub fn opinions(scene: &EvmScene<'_>, rules: &Rules, logs: &[PoolLog<'_>]) -> Ve
     if logs.is_empty() || !has_both_directions(&scene.legs) {
         return Vec::new();
     }
-    let pools: BTreeSet<Account> =
-        logs.iter().map(|log| Account::from(log.pool)).filter(|pool| exchanged(scene, *pool)).collect();
+    let pools = pools(scene, logs);
+    let by_asset = by_asset(scene);
     let mut explains = LegSet::EMPTY;
     let mut touched = BTreeSet::new();
     let mut directions = BTreeSet::new();
     for (at, leg) in scene.legs.iter().enumerate().filter(|(_, leg)| !leg.asset.is_nft()) {
-        if let Some(pool) = reaches(scene, leg, &pools) {
+        if let Some(pool) = reaches(scene, leg, &by_asset, &pools) {
             explains.insert(at);
             touched.insert(pool);
             directions.insert(leg.direction);
@@ -55,28 +55,68 @@ fn has_both_directions(legs: &[Leg]) -> bool {
     legs.iter().any(|leg| leg.direction == Direction::Out) && legs.iter().any(|leg| leg.direction == Direction::In)
 }
 
-/// A pool that swapped took one asset in and gave another out.
-fn exchanged(scene: &EvmScene<'_>, pool: Account) -> bool {
-    let went_in = || scene.movements.iter().filter(|m| m.to == pool);
-    let mut went_out = scene.movements.iter().filter(|m| m.from == pool);
-    went_out.any(|out| went_in().any(|came| came.asset != out.asset))
+/// What a pool took in and gave out: the first asset of each, and whether any other was among them.
+#[derive(Default)]
+struct Passed {
+    took: Option<Asset>,
+    gave: Option<Asset>,
+    is_mixed: bool,
+}
+
+/// Those that swapped: they took one asset in and gave another out.
+fn pools(scene: &EvmScene<'_>, logs: &[PoolLog<'_>]) -> BTreeSet<Account> {
+    let mut passed: BTreeMap<Account, Passed> =
+        logs.iter().map(|log| (Account::from(log.pool), Passed::default())).collect();
+    for m in &scene.movements {
+        if let Some(pool) = passed.get_mut(&m.to) {
+            pool.is_mixed |= pool.took.get_or_insert(m.asset) != &m.asset;
+        }
+        if let Some(pool) = passed.get_mut(&m.from) {
+            pool.is_mixed |= pool.gave.get_or_insert(m.asset) != &m.asset;
+        }
+    }
+    let exchanged = |pool: &Passed| match (pool.took, pool.gave) {
+        (Some(took), Some(gave)) => pool.is_mixed || took != gave,
+        _ => false,
+    };
+    passed.into_iter().filter(|(_, pool)| exchanged(pool)).map(|(account, _)| account).collect()
+}
+
+/// Every movement, by what moved and then in chain order.
+fn by_asset<'a>(scene: &'a EvmScene<'_>) -> Vec<(Asset, &'a Movement)> {
+    let mut all: Vec<(Asset, &Movement)> = scene.movements.iter().map(|m| (kin(scene, m.asset), m)).collect();
+    all.sort_by_key(|(one, _)| *one);
+    all
+}
+
+/// Routers wrap and unwrap on the way, so the native coin and its wrapper are one here.
+fn kin(scene: &EvmScene<'_>, asset: Asset) -> Asset {
+    if scene.is_native(asset) { Asset::Native } else { asset }
 }
 
 /// Follows the leg's asset hand to hand from the wallet to a pool, or from a pool to the wallet.
-fn reaches(scene: &EvmScene<'_>, leg: &Leg, pools: &BTreeSet<Account>) -> Option<Account> {
+fn reaches(
+    scene: &EvmScene<'_>,
+    leg: &Leg,
+    by_asset: &[(Asset, &Movement)],
+    pools: &BTreeSet<Account>,
+) -> Option<Account> {
     let wallet = Account::from(scene.perspective);
-    let mut hands: BTreeMap<Account, Vec<Account>> = BTreeMap::new();
-    for m in scene.movements.iter().filter(|m| same(scene, m.asset, leg.asset)) {
-        let (here, there) = match leg.direction {
-            Direction::Out => (m.from, m.to),
-            Direction::In => (m.to, m.from),
-        };
-        hands.entry(here).or_default().push(there);
-    }
+    let asset = kin(scene, leg.asset);
+    let start = by_asset.partition_point(|(of, _)| *of < asset);
+    let moved = by_asset.get(start..).unwrap_or_default().iter().take_while(|(of, _)| *of == asset);
+    let hand = |(_, m): &(Asset, &Movement)| match leg.direction {
+        Direction::Out => (m.from, m.to),
+        Direction::In => (m.to, m.from),
+    };
+    let mut hands: Vec<(Account, Account)> = moved.map(hand).collect();
+    hands.sort_by_key(|(one, _)| *one);
     let mut visited = BTreeSet::from([wallet]);
     let mut open = vec![wallet];
-    while let Some(hand) = open.pop() {
-        for next in hands.get(&hand).into_iter().flatten().filter(|next| !next.is_zero()) {
+    while let Some(here) = open.pop() {
+        let start = hands.partition_point(|(from, _)| *from < here);
+        let from_here = hands.get(start..).unwrap_or_default().iter().take_while(|(from, _)| *from == here);
+        for (_, next) in from_here.filter(|(_, next)| !next.is_zero()) {
             if pools.contains(next) {
                 return Some(*next);
             }
@@ -88,11 +128,6 @@ fn reaches(scene: &EvmScene<'_>, leg: &Leg, pools: &BTreeSet<Account>) -> Option
     None
 }
 
-/// Routers wrap and unwrap on the way, so the native coin and its wrapper are one here.
-fn same(scene: &EvmScene<'_>, one: Asset, other: Asset) -> bool {
-    one == other || (scene.is_native(one) && scene.is_native(other))
-}
-
 /// The reading is verified when every pool that the wallet's own assets touched is vouched for; the name is theirs when
 /// they agree on one.
 fn standing(
@@ -101,14 +136,13 @@ fn standing(
     logs: &[PoolLog<'_>],
     touched: &BTreeSet<Account>,
 ) -> (Strength, Option<Arc<str>>) {
+    let mut of_touched: Vec<&PoolLog<'_>> =
+        logs.iter().filter(|log| touched.contains(&Account::from(log.pool))).collect();
+    of_touched.sort_by_key(|log| log.pool);
     let mut packs = BTreeSet::new();
-    for pool in touched {
-        let standings = logs
-            .iter()
-            .filter(|log| Account::from(log.pool) == *pool)
-            .map(|log| proved(scene, log.rule, log.pool, log.standing));
-        match standings.into_iter().find(|standing| standing.strength == Strength::Verified) {
-            Some(standing) => packs.insert(standing.pack),
+    for of_pool in of_touched.chunk_by(|one, other| one.pool == other.pool) {
+        match voucher(scene, of_pool) {
+            Some(pack) => packs.insert(pack),
             None => return (Strength::Standard, None),
         };
     }
@@ -116,4 +150,16 @@ fn standing(
     let first = names.next().flatten();
     let agreed = names.all(|name| name == first);
     (Strength::Verified, first.filter(|_| agreed))
+}
+
+/// The pack that vouches for a pool. A proof costs hashes, and a pool may log a thousand times: it is tried once for each way
+/// that the pool may have been made.
+fn voucher(scene: &EvmScene<'_>, of_pool: &[&PoolLog<'_>]) -> Option<usize> {
+    let mut tried = BTreeSet::new();
+    let mut untried = of_pool.iter().filter(|log| tried.insert((log.rule.derive, log.standing)));
+    let verified = untried.find_map(|log| {
+        let standing = proved(scene, log.rule, log.pool, log.standing);
+        (standing.strength == Strength::Verified).then_some(standing)
+    });
+    verified.map(|standing| standing.pack)
 }

@@ -8,7 +8,7 @@ use super::protocol::speaks_of;
 use crate::asset::{Account, Asset};
 use crate::category::Category;
 use crate::evm::scene::EvmScene;
-use crate::legs::{Direction, Leg};
+use crate::legs::{Direction, Leg, has_contract};
 use crate::opinion::{LegSet, Opinion, Source, Strength};
 use crate::rules::Rules;
 use crate::rules::compile::{CallRule, Place};
@@ -97,9 +97,7 @@ fn standing(scene: &EvmScene<'_>, rule: &CallRule, target: Address) -> Option<St
         Place::Role(role) => scene.known.holds_role(target, rule.pack, role).then_some(Strength::Verified),
         Place::WrappedNative => chain.is_wrapped_native(target).then_some(Strength::Verified),
         Place::Anywhere | Place::Called => Some(Strength::Standard),
-        Place::Moved => {
-            scene.legs.iter().any(|leg| leg.asset.contract() == Some(target.into())).then_some(Strength::Standard)
-        }
+        Place::Moved => has_contract(&scene.legs, target.into()).then_some(Strength::Standard),
     }
 }
 

@@ -2,9 +2,9 @@
 
 use alloy_primitives::{Address, U256, address};
 
-use crate::asset::{Account, Asset, Seen};
+use crate::asset::{Account, Asset};
 use crate::evm::scene::EvmScene;
-use crate::legs::{Direction, Leg};
+use crate::legs::{Direction, LEGS_MAX, Leg, position};
 use crate::opinion::LegSet;
 use crate::rules::compile::{LegSpec, What};
 
@@ -84,8 +84,9 @@ fn one(
     // of it to the other.
     let mut left = amount;
     let is_named = |leg: &Leg| asset.is_none_or(|named| leg.asset.contract() == Some(named.into()));
-    let of_name = scene.legs.iter().enumerate().filter(|(_, leg)| is_named(leg));
-    let of_kin = scene.legs.iter().enumerate().filter(|(_, leg)| !is_named(leg));
+    // What has no place in a set of legs is not looked at: a log costs the same however many legs there are.
+    let of_name = scene.legs.iter().enumerate().take(LEGS_MAX).filter(|(_, leg)| is_named(leg));
+    let of_kin = scene.legs.iter().enumerate().take(LEGS_MAX).filter(|(_, leg)| !is_named(leg));
     for (at, leg) in of_name.chain(of_kin).filter(|(_, leg)| leg.direction == direction) {
         let has_id = id.is_none_or(|id| matches!(leg.asset, Asset::Nft { id: of_leg, .. } if of_leg == id));
         let is_other = nearest.is_some_and(|nearest| nearest != Some(at));
@@ -136,19 +137,18 @@ fn matches_leg(
 /// An event that names no amount of what it minted or burned speaks of one such leg, the one beside it, and of nothing that
 /// happened further off in the same transaction. A rule that means two says it twice.
 fn nearest(scene: &EvmScene<'_>, direction: Direction, event: usize, taken: LegSet) -> Option<usize> {
-    let distance = |leg: &Leg| {
-        let logged = scene.movements.iter().filter(|m| m.asset == leg.asset).filter_map(|m| match m.seen {
-            Seen::Log(at) => Some(at.abs_diff(event)),
-            _ => None,
-        });
-        logged.min()
+    let distance = |leg: usize| {
+        let logged = scene.logged(leg);
+        let (before, after) = logged.split_at(logged.partition_point(|at| *at < event));
+        before.last().into_iter().chain(after.first()).map(|at| at.abs_diff(event)).min()
     };
     let minted = scene
         .legs
         .iter()
         .enumerate()
+        .take(LEGS_MAX)
         .filter(|(at, leg)| leg.minted_or_burned && leg.direction == direction && !taken.contains(*at));
-    minted.filter_map(|(at, leg)| Some((distance(leg)?, at))).min().map(|(_, at)| at)
+    minted.filter_map(|(at, _)| Some((distance(at)?, at))).min().map(|(_, at)| at)
 }
 
 /// What is left of the leg when the amount is one of the movements behind it; else all of it.
@@ -159,9 +159,11 @@ fn beyond(scene: &EvmScene<'_>, leg: &Leg, amount: Option<U256>) -> Option<U256>
 
 /// The leg, one of the movements behind it, or the native coin and its wrapper together come to this amount.
 fn is_exactly(scene: &EvmScene<'_>, leg: &Leg, amount: U256) -> bool {
-    let moved = || scene.moved(leg.direction).any(|m| m.asset == leg.asset && m.amount == amount);
+    let moved = || scene.moved(leg.direction, leg.asset).binary_search_by(|own| own.amount.cmp(&amount)).is_ok();
     let coins = || {
-        let same = scene.legs.iter().filter(|other| other.direction == leg.direction && scene.is_native(other.asset));
+        let wrappers = scene.chain.wrapped_native.iter().map(|wrapper| Asset::Token(Account::from(*wrapper)));
+        let coins = std::iter::once(Asset::Native).chain(wrappers);
+        let same = coins.filter_map(|coin| scene.legs.get(position(&scene.legs, leg.direction, coin)?));
         same.fold(U256::ZERO, |sum, other| sum.saturating_add(other.amount))
     };
     leg.amount == amount || moved() || (scene.is_native(leg.asset) && coins() == amount)

@@ -1,5 +1,7 @@
 //! The `protocol` source: rule packs over contracts and their events.
 
+use std::cell::LazyCell;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, U256};
@@ -13,7 +15,7 @@ use crate::category::Category;
 use crate::evm::json::{Log, word_address};
 use crate::evm::scene::EvmScene;
 use crate::evm::{LOGS_MAX, actor};
-use crate::legs::Direction;
+use crate::legs::{Direction, position};
 use crate::opinion::{LegSet, Opinion, Source, Strength};
 use crate::rules::compile::{ActorRule, EventRule, Field, Place, Who, default_role};
 use crate::rules::file::{Reader, Way};
@@ -27,6 +29,8 @@ pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> Vec<Opinion> {
     if scene.outcome == Outcome::Failed {
         return found;
     }
+    let logged = LazyCell::new(|| logged(scene));
+    let mut said: Vec<(bool, Opinion)> = Vec::new();
     for (position, log) in scene.facts.receipt.logs.iter().enumerate().take(LOGS_MAX) {
         let Some(topic0) = log.topic0() else { continue };
         let listening = rules.events(&topic0);
@@ -34,10 +38,9 @@ pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> Vec<Opinion> {
             continue;
         }
         let holders = scene.known.holders(log.address);
-        let mut said: Vec<(bool, Opinion)> = Vec::new();
         for rule in listening.iter().filter(|rule| rule.layout.fits(log)) {
             let Some(standing) = standing(scene, rule, log.address, holders) else { continue };
-            if !holds(scene, rule, log) {
+            if !holds(scene, rule, log, |topic0| logged.contains(&(log.address, topic0))) {
                 continue;
             }
             if rule.reader == Some(Reader::Amm) {
@@ -61,65 +64,80 @@ pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> Vec<Opinion> {
             }
         }
         // Where rules written for this very contract speak, those that any contract's log would wake may only agree.
-        let own: Vec<Category> = said.iter().filter(|(is_own, _)| *is_own).map(|(_, o)| o.category).collect();
-        let stays = |opinion: &Opinion| own.is_empty() || own.contains(&opinion.category);
-        found.extend(said.into_iter().map(|(_, opinion)| opinion).filter(stays));
+        if said.iter().any(|(is_own, _)| *is_own) {
+            let own: Vec<Category> = said.iter().filter(|(is_own, _)| *is_own).map(|(_, o)| o.category).collect();
+            said.retain(|(_, opinion)| own.contains(&opinion.category));
+        }
+        found.extend(said.drain(..).map(|(_, opinion)| opinion));
     }
     found.extend(amm::opinions(scene, rules, &swaps));
     found.extend(vaults::opinion(scene, rules, &vaults));
-    found.extend(transfers(scene, rules));
+    let left = OPINIONS_MAX.saturating_sub(found.len());
+    found.extend(transfers(scene, rules, left));
     found
 }
 
-/// Movements whose other side is a contract of a pack that takes plain transfers for an action.
-fn transfers<'a>(scene: &'a EvmScene<'_>, rules: &'a Rules) -> impl Iterator<Item = Opinion> {
-    let wallet = Account::from(scene.perspective);
-    let opinion = move |at: usize, amount: U256, pack: usize, rule: &TransferRule| {
-        let mut explains = LegSet::EMPTY;
-        explains.insert(at);
-        Opinion {
-            protocol: rules.protocol(pack),
-            role: default_role(rule.means),
-            amounts: vec![(at, amount)],
-            ..Opinion::new(Source::Protocol, rule.id.clone(), rule.means, Strength::Verified, explains)
-        }
-    };
-    let of_wallet = scene.movements.iter().filter(move |m| (m.from == wallet) != (m.to == wallet));
-    of_wallet.flat_map(move |m| {
-        let (direction, other) = if m.from == wallet { (Direction::Out, m.to) } else { (Direction::In, m.from) };
-        let leg = scene.legs.iter().position(|leg| leg.asset == m.asset && leg.direction == direction);
-        let holders = other.evm().into_iter().flat_map(|other| scene.known.holders(other));
-        holders.filter(move |holder| is_believed(scene, m.asset, direction, holder.pack)).flat_map(move |holder| {
-            let fits = move |rule: &&TransferRule| {
-                let is_way = matches!((rule.way, direction), (Way::Out, Direction::Out) | (Way::In, Direction::In));
-                is_way && (!rule.native || m.asset == Asset::Native)
-            };
-            let rules = rules.transfers(holder.pack, &holder.role).iter().filter(fits);
-            rules.filter_map(move |rule| leg.map(|at| opinion(at, m.amount, holder.pack, rule)))
-        })
-    })
+/// Which contract logged which event.
+fn logged(scene: &EvmScene<'_>) -> BTreeSet<(Address, B256)> {
+    scene.facts.receipt.logs.iter().filter_map(|log| Some((log.address, log.topic0()?))).collect()
 }
 
+/// Movements whose other side is a contract of a pack that takes plain transfers for an action, at most so many.
+///
 /// Anyone can make a token that logs a transfer with a well-known account. The chain itself moves the native coin; a token's
 /// word counts when the token is canonical, when the wallet acts, or when the pack's own account sent the transaction, was
 /// called or logged something itself.
-fn is_believed(scene: &EvmScene<'_>, asset: Asset, direction: Direction, pack: usize) -> bool {
-    let transaction = &scene.facts.transaction;
-    let logs = || scene.facts.receipt.logs.iter().take(LOGS_MAX).map(|log| log.address);
-    let parties = || std::iter::once(transaction.from).chain(transaction.to).chain(logs());
-    let is_of_pack = |party: Address| scene.known.holders(party).iter().any(|holder| holder.pack == pack);
-    scene.is_real(asset) || scene.acts || (direction == Direction::In && parties().any(is_of_pack))
+fn transfers(scene: &EvmScene<'_>, rules: &Rules, max: usize) -> Vec<Opinion> {
+    let wallet = Account::from(scene.perspective);
+    let present = LazyCell::new(|| present(scene));
+    let mut found = Vec::new();
+    for m in scene.movements.iter().filter(|m| (m.from == wallet) != (m.to == wallet)) {
+        let (direction, other) = if m.from == wallet { (Direction::Out, m.to) } else { (Direction::In, m.from) };
+        for holder in other.evm().map_or(&[][..], |other| scene.known.holders(other)) {
+            let is_present = || direction == Direction::In && present.contains(&holder.pack);
+            if !(scene.is_real(m.asset) || scene.acts || is_present()) {
+                continue;
+            }
+            let is_way = |way| matches!((way, direction), (Way::Out, Direction::Out) | (Way::In, Direction::In));
+            let fits = |rule: &&TransferRule| is_way(rule.way) && (!rule.native || m.asset == Asset::Native);
+            let rows = rules.transfers(holder.pack, &holder.role).iter().filter(fits);
+            let Some(at) = position(&scene.legs, direction, m.asset) else { continue };
+            found.extend(rows.map(|rule| transfer(rules, rule, holder.pack, at, m.amount)));
+            if found.len() >= max {
+                found.truncate(max);
+                return found;
+            }
+        }
+    }
+    found
 }
 
-fn holds(scene: &EvmScene<'_>, rule: &EventRule, log: &Log) -> bool {
+fn transfer(rules: &Rules, rule: &TransferRule, pack: usize, leg: usize, amount: U256) -> Opinion {
+    let mut explains = LegSet::EMPTY;
+    explains.insert(leg);
+    Opinion {
+        protocol: rules.protocol(pack),
+        role: default_role(rule.means),
+        amounts: vec![(leg, amount)],
+        ..Opinion::new(Source::Protocol, rule.id.clone(), rule.means, Strength::Verified, explains)
+    }
+}
+
+/// Packs of which an account sent the transaction, was called or logged something.
+fn present(scene: &EvmScene<'_>) -> BTreeSet<usize> {
+    let transaction = &scene.facts.transaction;
+    let logs = scene.facts.receipt.logs.iter().take(LOGS_MAX).map(|log| log.address);
+    let parties = std::iter::once(transaction.from).chain(transaction.to).chain(logs);
+    parties.flat_map(|party| scene.known.holders(party)).map(|holder| holder.pack).collect()
+}
+
+/// `logged` tells whether the same contract also logged another event.
+fn holds(scene: &EvmScene<'_>, rule: &EventRule, log: &Log, logged: impl Fn(B256) -> bool) -> bool {
     let words = LogWords(log, None);
-    let logged = |topic0: B256| {
-        scene.facts.receipt.logs.iter().any(|other| other.address == log.address && other.topic0() == Some(topic0))
-    };
     let is_positive = |field| words.amount(field).is_some_and(|word| !word.bit(255) && !word.is_zero());
     let is_negative = |field| words.amount(field).is_some_and(|word| word.bit(255));
-    rule.only.beside.is_none_or(logged)
-        && !rule.only.without.is_some_and(logged)
+    rule.only.beside.is_none_or(&logged)
+        && !rule.only.without.is_some_and(&logged)
         && rule.only.equals.iter().all(|(field, value)| words.amount(*field) == Some(*value))
         && rule.only.same.iter().all(|(one, other)| words.amount(*one) == words.amount(*other))
         && rule.only.differ.iter().all(|(one, other)| words.amount(*one) != words.amount(*other))

@@ -15,12 +15,13 @@ pub fn opinion(scene: &Scene<'_>) -> Option<Opinion> {
 }
 
 fn suggestion(scene: &Scene<'_>) -> Option<(&'static str, Category)> {
-    let (out, incoming): (Vec<&Leg>, Vec<&Leg>) = scene.legs.iter().partition(|leg| leg.direction == Direction::Out);
+    // Sent legs stand before received ones.
+    let (out, incoming) = scene.legs.split_at(scene.legs.partition_point(|leg| leg.direction == Direction::Out));
     let nft_out = out.iter().any(|leg| leg.asset.is_nft());
     let nft_in = incoming.iter().any(|leg| leg.asset.is_nft());
     let minted = incoming.iter().any(|leg| leg.minted_or_burned);
     let burned = out.iter().any(|leg| leg.minted_or_burned);
-    match (out.as_slice(), incoming.as_slice()) {
+    match (out, incoming) {
         ([], []) if !scene.movements.is_empty() => None,
         ([], []) => Some(("shape/nothing", Category::ContractCall)),
         ([sent], [got]) if is_wrap(scene, sent, got) => Some(wrap(sent)),

@@ -4,12 +4,13 @@ use alloy_primitives::Address;
 
 use super::pools;
 use crate::evm::scene::EvmScene;
+use crate::legs::has_contract;
 use crate::opinion::Strength;
 use crate::rules::Holder;
 use crate::rules::compile::{EventRule, Place};
 
 /// How much an emitter's word is worth, and the pack that vouches for it (or whose rule it is).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Standing {
     pub strength: Strength,
     pub pack: usize,
@@ -24,7 +25,7 @@ pub fn standing(scene: &EvmScene<'_>, rule: &EventRule, emitter: Address, holder
         Place::WrappedNative => chain.is_wrapped_native(emitter),
         Place::Anywhere => true,
         Place::Called => scene.facts.transaction.to == Some(emitter),
-        Place::Moved => scene.legs.iter().any(|leg| leg.asset.contract() == Some(emitter.into())),
+        Place::Moved => has_contract(&scene.legs, emitter.into()),
     };
     if !listens {
         return None;

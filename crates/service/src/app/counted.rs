@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use engine::{Classification, TxHash};
 
+use super::reader::Answer;
 use super::{App, Item};
 use crate::auth::Caller;
 use crate::error::ApiError;
@@ -17,8 +18,6 @@ pub(crate) struct Call {
     pub(crate) caller: Arc<Caller>,
     pub(crate) request_id: String,
 }
-
-type Answer = Result<Classification, ApiError>;
 
 /// One answer per item, in input order; `quota_exceeded` for the whole call when every item would be refused.
 pub(super) async fn read(app: &App, call: &Call, items: Vec<Item>) -> Result<Vec<Answer>, ApiError> {
@@ -44,10 +43,10 @@ pub(super) async fn read(app: &App, call: &Call, items: Vec<Item>) -> Result<Vec
 }
 
 /// What was classified before in this period, read anew; anything else is left alone and costs nothing.
-pub(super) async fn again(app: &App, call: &Call, item: Item) -> Result<Option<Classification>, ApiError> {
+pub(super) async fn again(app: &App, call: &Call, item: Item) -> Result<Option<Arc<Classification>>, ApiError> {
     let mut desk = Desk { app, call, call_id: format!("{:032x}", rand::random::<u128>()), period: None };
     let mut group = Group { hash: item.hash, items: vec![(0, item)], answers: Vec::new() };
-    let first = desk.turn(Vec::new(), std::slice::from_ref(&group)).await?;
+    let first = desk.turn(&[], std::slice::from_ref(&group)).await?;
     match first.granted.first() {
         Some(Grant::Repeat) => {
             desk.read(std::iter::once(&mut group)).await;
@@ -55,7 +54,7 @@ pub(super) async fn again(app: &App, call: &Call, item: Item) -> Result<Option<C
         }
         Some(Grant::Held) => {
             // Nothing was read: the place goes back at once.
-            desk.turn(vec![group.settled()], &[]).await?;
+            desk.turn(&[&group], &[]).await?;
             Ok(None)
         }
         Some(Grant::Refused) | None => Ok(None),
@@ -78,7 +77,7 @@ struct Group {
 impl Group {
     /// Billable if any of its readings is: the hash counts once, whatever wallets it was read for.
     fn settled(&self) -> Settled {
-        let read = || self.answers.iter().filter_map(|answer| answer.as_ref().ok());
+        let read = || self.answers.iter().filter_map(|answer| answer.as_deref().ok());
         let best = read().find(|row| is_billable(row)).or_else(|| read().next());
         let outcome = match best {
             Some(row) if is_billable(row) => Outcome::Billable,
@@ -122,7 +121,7 @@ impl Desk<'_> {
         if groups.is_empty() {
             return Ok(done);
         }
-        let first = self.turn(Vec::new(), &groups).await?;
+        let first = self.reserve(&groups).await?;
         let (mut granted, waiting) = split(groups, &first);
         let refused: usize = waiting.iter().map(|group| group.items.len()).sum();
         if refused == item_count {
@@ -146,15 +145,24 @@ impl Desk<'_> {
     /// Settles what was held and asks for what waits. Repeats have been before: where nothing else was read, no place comes back.
     async fn settle(&mut self, read: &[(Group, Grant)], waiting: &[Group]) -> Result<Turned, ApiError> {
         let held = read.iter().filter(|(_, grant)| *grant == Grant::Held);
-        let settled: Vec<Settled> = held.map(|(group, _)| group.settled()).collect();
+        let settled: Vec<&Group> = held.map(|(group, _)| group).collect();
         if settled.is_empty() {
             let period = self.period.clone().unwrap_or_default();
             return Ok(Turned { period, posted: Vec::new(), granted: vec![Grant::Refused; waiting.len()] });
         }
-        self.turn(settled, waiting).await
+        self.turn(&settled, waiting).await
     }
 
-    async fn turn(&mut self, settled: Vec<Settled>, wanted: &[Group]) -> Result<Turned, ApiError> {
+    /// What is known to be a repeat needs no turn.
+    async fn reserve(&mut self, groups: &[Group]) -> Result<Turned, ApiError> {
+        let payer = &self.call.caller.payer;
+        match self.app.repeats.all_known(payer, groups.iter().map(|group| &group.hash)) {
+            Some(period) => Ok(Turned { period, posted: Vec::new(), granted: vec![Grant::Repeat; groups.len()] }),
+            None => self.turn(&[], groups).await,
+        }
+    }
+
+    async fn turn(&mut self, settled: &[&Group], wanted: &[Group]) -> Result<Turned, ApiError> {
         let turn = Turn {
             payer: self.call.caller.payer.clone(),
             period: self.period.clone(),
@@ -162,11 +170,16 @@ impl Desk<'_> {
             key_id: self.call.caller.key_id.clone(),
             request_id: self.call.request_id.clone(),
             has_sink: self.app.has_sink,
-            settled,
+            settled: settled.iter().map(|group| group.settled()).collect(),
             wanted: wanted.iter().map(|group| group.hash.to_string()).collect(),
         };
         let turned = self.app.store.turn(turn).await?;
         self.period = Some(turned.period.clone());
+        let repeats = wanted.iter().zip(&turned.granted).filter(|(_, grant)| **grant == Grant::Repeat);
+        let stands = |posted: &Posted| matches!(posted, Posted::Billed | Posted::Free | Posted::Repeat);
+        let entered = settled.iter().zip(&turned.posted).filter(|(_, posted)| stands(posted));
+        let hashes = repeats.map(|(group, _)| group.hash).chain(entered.map(|(group, _)| group.hash));
+        self.app.repeats.learn(&self.call.caller.payer, &turned.period, hashes);
         Ok(turned)
     }
 

@@ -1,51 +1,82 @@
 //! From hashes to readings: which chain, what it says, and the engine's verdict. It knows nothing of keys or pools.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chains::{FetchError, Fetched, Registry, Upstreams};
 use engine::category::{LedgerAction, Treatment};
 use engine::classification::{API_VERSION, Assets, ChainCorrected};
 use engine::opinion::Source;
-use engine::{Category, Chain, Classification, Question, Rules, TxHash};
-use tokio::sync::OnceCell;
+use engine::{Category, Chain, Classification, Rules, TxHash};
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared, WeakShared};
 
 use super::Item;
+use crate::cache::Cache;
 use crate::error::ApiError;
+use crate::logs;
 
 /// One transaction is given up after this long, whatever its upstreams do.
-const ITEM_SECONDS_MAX: u64 = 30;
+const ITEM_SECONDS_MAX: u64 = 10;
+/// Fetches that are remembered before those that nobody waits for any more are cleared away.
+const FETCHES_SWEPT_AT: usize = 1_000;
 
 #[derive(Debug)]
 pub(crate) struct Reader {
     pub(crate) rules: Rules,
     pub(crate) registry: Registry,
     pub(crate) upstreams: Upstreams,
+    pub(crate) cache: Arc<Cache>,
+    fetches: Mutex<HashMap<Wanted, WeakShared<Fetching>>>,
 }
 
-/// A fetch that several items of one batch may wait for.
-type SharedFetch = Arc<OnceCell<Result<Fetched, FetchError>>>;
+/// A transaction, and the chain that it was asked for on.
+type Wanted = (TxHash, Option<String>);
+/// A fetch that several callers may wait for. Whoever still waits drives it, so none is lost with the one who began it.
+type Fetching = BoxFuture<'static, Result<Fetched, FetchError>>;
+
+pub(crate) type Answer = Result<Arc<Classification>, ApiError>;
 
 impl Reader {
-    /// One answer per item, in input order: an item that fails fails alone, and duplicates are fetched once.
-    pub(crate) async fn read(self: &Arc<Self>, items: Vec<Item>) -> Vec<Result<Classification, ApiError>> {
-        let mut fetches: BTreeMap<(TxHash, Option<String>), SharedFetch> = BTreeMap::new();
-        let mut running = Vec::with_capacity(items.len());
-        for item in items {
-            let fetch = Arc::clone(fetches.entry((item.hash, item.chain.clone())).or_default());
+    pub(crate) fn new(rules: Rules, registry: Registry, upstreams: Upstreams, cache: Arc<Cache>) -> Self {
+        Self { rules, registry, upstreams, cache, fetches: Mutex::default() }
+    }
+
+    /// One answer per item, in input order: an item that fails fails alone, and what is at hand waits for nothing.
+    pub(crate) async fn read(self: &Arc<Self>, items: Vec<Item>) -> Vec<Answer> {
+        let mut answers: Vec<Option<Answer>> = items.iter().map(|item| self.at_hand(item)).collect();
+        let mut missing: Vec<(usize, Item)> =
+            items.into_iter().enumerate().filter(|(at, _)| answers.get(*at).is_some_and(Option::is_none)).collect();
+        if !missing.is_empty() {
+            let asked = missing.iter().map(|(_, item)| (item.hash, self.pinned(item), &item.question));
+            self.cache.fetch_verdicts(&self.rules.engine, asked).await;
+            missing.retain(|(at, item)| match (answers.get_mut(*at), self.at_hand(item)) {
+                (Some(slot), Some(answer)) => {
+                    *slot = Some(answer);
+                    false
+                }
+                _ => true,
+            });
+            let wanted: Vec<Wanted> = missing.iter().map(|(_, item)| (item.hash, self.pinned(item))).collect();
+            self.cache.fetch_facts(&wanted, &self.upstreams).await;
+        }
+        let mut running = Vec::with_capacity(missing.len());
+        for (at, item) in missing {
             let (hash, reader) = (item.hash, Arc::clone(self));
             // A task of its own, so that a fault in one item stays in that item.
-            running.push((hash, tokio::spawn(async move { reader.classify_item(item, fetch).await })));
+            running.push((at, hash, tokio::spawn(logs::carried(async move { reader.classify_item(&item).await }))));
         }
-        let mut results = Vec::with_capacity(running.len());
-        for (hash, task) in running {
-            results.push(task.await.unwrap_or_else(|fault| {
+        for (at, hash, task) in running {
+            let answer = task.await.unwrap_or_else(|fault| {
                 tracing::error!(%hash, %fault, "classification failed");
                 Err(ApiError::Internal)
-            }));
+            });
+            if let Some(slot) = answers.get_mut(at) {
+                *slot = Some(answer);
+            }
         }
-        results
+        answers.into_iter().map(|answer| answer.unwrap_or(Err(ApiError::Internal))).collect()
     }
 
     /// The same, as the rows of a batch: what failed stays in its place with its error.
@@ -55,46 +86,76 @@ impl Reader {
         named.into_iter().zip(results).map(|((hash, id), result)| self.row(hash, id, result)).collect()
     }
 
-    pub(crate) fn row(
-        &self,
-        hash: TxHash,
-        id: Option<String>,
-        result: Result<Classification, ApiError>,
-    ) -> Classification {
-        let mut row = result.unwrap_or_else(|error| self.errored(hash, &error));
+    /// An answer as a row of a batch.
+    pub(super) fn row(&self, hash: TxHash, id: Option<String>, answer: Answer) -> Classification {
+        let mut row = answer.map_or_else(|error| self.errored(hash, &error), Arc::unwrap_or_clone);
         row.id = id;
         row
     }
 
-    async fn classify_item(&self, item: Item, fetch: SharedFetch) -> Result<Classification, ApiError> {
-        let pinned = item.chain.as_deref().map(|name| self.served(name)).transpose()?;
-        let work = self.answer(item.hash, pinned.as_ref().map(|chain| chain.slug.as_str()), &item.question, &fetch);
-        match tokio::time::timeout(Duration::from_secs(ITEM_SECONDS_MAX), work).await {
+    /// What needs no waiting: a verdict that is in memory, or a chain that is not served.
+    fn at_hand(&self, item: &Item) -> Option<Answer> {
+        let pinned = match item.chain.as_deref().map(|name| self.served(name)).transpose() {
+            Ok(pinned) => pinned,
+            Err(error) => return Some(Err(error)),
+        };
+        let pinned = pinned.as_ref().map(|chain| chain.slug.as_str());
+        self.cache.verdict(item.hash, pinned, &item.question).map(|row| Ok(corrected(row, pinned)))
+    }
+
+    /// The slug of the chain that the item names.
+    fn pinned(&self, item: &Item) -> Option<String> {
+        item.chain.as_deref().and_then(|name| self.registry.find(name)).map(|chain| chain.slug.clone())
+    }
+
+    async fn classify_item(self: &Arc<Self>, item: &Item) -> Answer {
+        let pinned = self.pinned(item);
+        match tokio::time::timeout(Duration::from_secs(ITEM_SECONDS_MAX), self.answer(item, pinned.clone())).await {
             Ok(answer) => answer,
             Err(_) => Err(ApiError::Upstream {
-                chain: pinned.map_or_else(|| "chain detection".to_owned(), |chain| chain.slug.clone()),
+                chain: pinned.unwrap_or_else(|| "chain detection".to_owned()),
                 code: "upstream_timeout",
                 reason: "the nodes did not answer in time".to_owned(),
             }),
         }
     }
 
-    async fn answer(
-        &self,
-        hash: TxHash,
-        pinned: Option<&str>,
-        question: &Question,
-        fetch: &SharedFetch,
-    ) -> Result<Classification, ApiError> {
-        let fetched = fetch.get_or_init(|| self.upstreams.fetch(hash, pinned)).await.clone()?;
-        let read = fetched.classify(question, &self.rules).await?;
-        let mut result = read.map_err(|_| ApiError::WalletNotInTransaction)?;
-        let detected = &fetched.chain().slug;
-        if let Some(requested) = pinned.filter(|pinned| *pinned != detected.as_str()) {
-            result.chain_corrected =
-                Some(ChainCorrected { requested: requested.to_owned(), detected: detected.clone() });
+    async fn answer(self: &Arc<Self>, item: &Item, pinned: Option<String>) -> Answer {
+        let pin = pinned.as_deref();
+        let known = self.cache.facts(item.hash, pin, &self.upstreams);
+        let (fetched, is_new) = match known {
+            Some(fetched) => (fetched, false),
+            None => (self.fetch(item.hash, pinned.clone()).await?, true),
+        };
+        let complete = fetched.complete(&item.question, &self.rules).await?;
+        if is_new || !complete.is_same(&fetched) {
+            self.cache.keep_facts(item.hash, pin, &complete);
         }
-        Ok(result)
+        let read = complete.classify(&item.question, &self.rules);
+        let row = Arc::new(read.map_err(|_| ApiError::WalletNotInTransaction)?);
+        self.cache.keep_verdict(item.hash, pin, &item.question, &complete, &row);
+        Ok(corrected(row, pin))
+    }
+
+    /// Callers who want the same transaction at the same moment share one fetch.
+    fn fetch(self: &Arc<Self>, hash: TxHash, pinned: Option<String>) -> Shared<Fetching> {
+        let mut fetches = self.fetches.lock().unwrap_or_else(PoisonError::into_inner);
+        if fetches.len() >= FETCHES_SWEPT_AT {
+            fetches.retain(|_, fetch| fetch.upgrade().is_some());
+        }
+        let wanted: Wanted = (hash, pinned);
+        if let Some(fetch) = fetches.get(&wanted).and_then(WeakShared::upgrade) {
+            return fetch;
+        }
+        let (reader, asked) = (Arc::clone(self), wanted.clone());
+        let fetch = async move {
+            let fetched = reader.upstreams.fetch(asked.0, asked.1.as_deref()).await;
+            reader.fetches.lock().unwrap_or_else(PoisonError::into_inner).remove(&asked);
+            fetched
+        };
+        let fetch = fetch.boxed().shared();
+        fetches.extend(fetch.downgrade().map(|weak| (wanted, weak)));
+        fetch
     }
 
     pub(super) fn served(&self, name: &str) -> Result<Arc<Chain>, ApiError> {
@@ -145,5 +206,18 @@ impl Reader {
             evidence: None,
             source: Source::None,
         }
+    }
+}
+
+/// Says so where the transaction is on another chain than the one that was asked for.
+fn corrected(row: Arc<Classification>, pinned: Option<&str>) -> Arc<Classification> {
+    match (pinned, row.chain.as_deref()) {
+        (Some(requested), Some(detected)) if requested != detected => {
+            let detected = detected.to_owned();
+            let mut row = Arc::unwrap_or_clone(row);
+            row.chain_corrected = Some(ChainCorrected { requested: requested.to_owned(), detected });
+            Arc::new(row)
+        }
+        _ => row,
     }
 }

@@ -6,21 +6,23 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use chains::evm::EvmChain;
 use chains::solana::SolanaChain;
-use chains::{Node, Recorder, Registry, Tape, Upstreams};
-use engine::{Family, Rules};
+use chains::{Node, Recorder, Registry, Tape, TokenMemory, Upstreams};
+use engine::{Chain, Family, Rules};
 
-use super::{App, Reader};
+use super::{App, Reader, Repeats};
 use crate::accounts::Accounts;
 use crate::auth::Auth;
+use crate::cache::Cache;
 use crate::config::Config;
 use crate::history::History;
 use crate::limits::Limits;
-use crate::store::{Clock, Database, Store};
+use crate::store::{Clock, Database, Shelf, Store};
 
 /// The demo chains: real contracts on a real local node and real programs in a real runtime, recorded by the project itself.
 const DEMO_CHAINS: &str = include_str!("../../../../demo/chain.toml");
 const DEMO_TAPE: &str =
     concat!(include_str!("../../../../demo/evm.jsonl"), include_str!("../../../../demo/solana.jsonl"));
+const MIB: i64 = 1024 * 1024;
 const DEMO_SLUGS: [&str; 2] = ["demo", "demo-solana"];
 
 /// Whether the demo chains are served beside the others.
@@ -31,14 +33,16 @@ pub(crate) enum Demo {
 }
 
 pub(crate) async fn open(config: &Config, demo: Demo) -> anyhow::Result<App> {
-    let reader = Arc::new(reader(config, demo, None)?);
     let store = store(config).await?;
+    let shelf = if config.cache_disk_mib == 0 { Shelf::Absent } else { Shelf::open(&config.database, &store)? };
+    let reader = Arc::new(reader_over(config, demo, None, shelf)?);
     let limits = Arc::new(Limits::new(store.clone(), config.rate_per_minute));
     Ok(App {
         reader,
         auth: Auth::new(store.clone(), config.pool_dev),
         accounts: Accounts::new(store.clone(), Arc::clone(&limits)),
         history: History::new(store.clone()),
+        repeats: Repeats::default(),
         limits,
         store,
         pool_anon: config.pool_anon,
@@ -46,19 +50,32 @@ pub(crate) async fn open(config: &Config, demo: Demo) -> anyhow::Result<App> {
     })
 }
 
-/// What reads transactions; it needs no database.
+/// What reads transactions without a database, and remembers nothing beyond the process.
 pub(crate) fn reader(config: &Config, demo: Demo, record: Option<&Path>) -> anyhow::Result<Reader> {
+    reader_over(config, demo, record, Shelf::Absent)
+}
+
+fn reader_over(config: &Config, demo: Demo, record: Option<&Path>, shelf: Shelf) -> anyhow::Result<Reader> {
     let registry = registry(config, demo)?;
-    let upstreams = upstreams(config, &registry, demo, record)?;
-    Ok(Reader { rules: rules(config)?, upstreams, registry })
+    let disk_bytes = i64::from(config.cache_disk_mib).saturating_mul(MIB);
+    let cache = Arc::new(Cache::new(u64::from(config.cache_memory_mib).saturating_mul(1024 * 1024), shelf, disk_bytes));
+    let memory: Arc<dyn TokenMemory> = cache.clone();
+    let upstreams = upstreams(config, &registry, demo, record, &memory)?;
+    Ok(Reader::new(rules(config)?, registry, upstreams, cache))
 }
 
 pub(crate) async fn store(config: &Config) -> anyhow::Result<Store> {
+    make_folder(config)?;
+    Ok(Store::open(&config.database, Clock::System).await?)
+}
+
+/// The folder of the embedded database.
+pub(crate) fn make_folder(config: &Config) -> anyhow::Result<()> {
     if let Database::Sqlite(path) = &config.database {
         let folder = path.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
     }
-    Ok(Store::open(&config.database, Clock::System).await?)
+    Ok(())
 }
 
 /// The embedded packs and, with `--rules DIR`, the operator's own. One broken pack refuses them all.
@@ -95,12 +112,24 @@ pub(crate) fn registry(config: &Config, demo: Demo) -> anyhow::Result<Registry> 
     Ok(registry)
 }
 
+/// The addresses of a chain's nodes, in order of preference.
+pub(crate) fn endpoints<'a>(config: &'a Config, registry: &Registry, chain: &'a Chain) -> &'a [String] {
+    let named = |slug: &&String| registry.find(slug).is_some_and(|named| named.slug == chain.slug);
+    let configured = config.rpc.iter().find(|(slug, _)| named(slug)).map(|(_, urls)| urls);
+    match configured {
+        Some(urls) => urls,
+        None if config.rpc.is_empty() => &chain.endpoints,
+        None => &[],
+    }
+}
+
 /// With any upstream configured exactly those chains are served, else the public endpoints of the registry.
 pub(crate) fn upstreams(
     config: &Config,
     registry: &Registry,
     demo: Demo,
     record: Option<&Path>,
+    memory: &Arc<dyn TokenMemory>,
 ) -> anyhow::Result<Upstreams> {
     for slug in config.rpc.keys() {
         if registry.find(slug).is_none() {
@@ -112,13 +141,7 @@ pub(crate) fn upstreams(
     let (mut evm, mut solana) = (Vec::new(), Vec::new());
     for chain in registry.chains() {
         let is_demo = demo == Demo::On && DEMO_SLUGS.contains(&chain.slug.as_str());
-        let named = |slug: &&String| registry.find(slug).is_some_and(|named| named.slug == chain.slug);
-        let configured = config.rpc.iter().find(|(slug, _)| named(slug)).map(|(_, urls)| urls);
-        let urls = match configured {
-            Some(urls) => urls,
-            None if config.rpc.is_empty() => &chain.endpoints,
-            None => &Vec::new(),
-        };
+        let urls = endpoints(config, registry, chain);
         let node = if is_demo {
             Node::tape(Arc::clone(chain), Arc::clone(&tape))
         } else if !urls.is_empty() {
@@ -128,8 +151,8 @@ pub(crate) fn upstreams(
             continue;
         };
         match chain.family {
-            Family::Evm => evm.push(EvmChain::new(node)),
-            Family::Solana => solana.push(SolanaChain::new(node)),
+            Family::Evm => evm.push(EvmChain::new(node, Arc::clone(memory))),
+            Family::Solana => solana.push(SolanaChain::new(node, Arc::clone(memory))),
         }
     }
     if evm.is_empty() && solana.is_empty() {

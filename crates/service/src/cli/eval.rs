@@ -2,7 +2,7 @@
 
 mod against;
 mod judge;
-mod labels;
+pub(crate) mod labels;
 mod report;
 
 use std::path::PathBuf;

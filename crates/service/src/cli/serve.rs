@@ -13,13 +13,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::{self, App, Demo};
 use crate::config::Config;
-use crate::meter;
 use crate::web::{self, Web};
+use crate::{meter, metrics};
 
 /// What is in flight at shutdown has this long to finish.
 const SHUTDOWN_SECONDS_MAX: u64 = 25;
 const HOUSEKEEPING_SECONDS: u64 = 2;
 const SWEEP_ROUNDS: u64 = 15;
+const TRIM_ROUNDS: u64 = 300;
 const HISTORY_SECONDS: u64 = 1;
 
 #[derive(Debug, clap::Args)]
@@ -30,6 +31,9 @@ pub(super) struct Args {
     /// Serve the agent interface on an address of its own (TAXON_MCP_LISTEN)
     #[arg(long, value_name = "LISTEN")]
     mcp_listen: Option<SocketAddr>,
+    /// Tell Prometheus metrics on this address, without a key (TAXON_METRICS_LISTEN)
+    #[arg(long, value_name = "LISTEN")]
+    metrics_listen: Option<SocketAddr>,
     /// Also serve the demo chain, recorded from real contracts on a local node
     #[arg(long)]
     demo: bool,
@@ -38,12 +42,20 @@ pub(super) struct Args {
 pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode> {
     let mut config = config.clone();
     config.mcp.listen = args.mcp_listen.or(config.mcp.listen);
+    config.metrics_listen = args.metrics_listen.or(config.metrics_listen);
     let config = &config;
+    if config.metrics_listen.is_some() {
+        metrics::install()?;
+    }
     let demo = if args.demo { Demo::On } else { Demo::Off };
     let app = Arc::new(app::open(config, demo).await?);
     let address = args.listen.unwrap_or(config.listen);
     let listener = listen(address).await?;
     let mcp_listener = match config.mcp.listen {
+        Some(address) => Some(listen(address).await?),
+        None => None,
+    };
+    let metrics_listener = match config.metrics_listen {
         Some(address) => Some(listen(address).await?),
         None => None,
     };
@@ -56,6 +68,10 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
         tokio::spawn(meter::deliver(app.store.clone(), sink.clone()));
     }
     let web = Web::new(Arc::clone(&app), config);
+    if let Some(listener) = metrics_listener {
+        metrics::describe(&app.reader.rules.engine, &app.reader.served_slugs());
+        tokio::spawn(metrics::serve(listener, web.clone()));
+    }
     let asked = CancellationToken::new();
     let server = serve(listener, web::router(web.clone(), config), asked.clone());
     let mcp_server = async {
@@ -87,6 +103,7 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
         tracing::warn!(%error, "when keys were last used could not be written");
     }
     write_history(&app).await;
+    app.reader.cache.flush().await;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -122,6 +139,9 @@ async fn keep_house(app: Arc<App>) {
         rounds.tick().await;
         if let Err(error) = app.auth.write_uses().await {
             tracing::warn!(%error, "when keys were last used could not be written");
+        }
+        if let Err(error) = app.reader.cache.keep_house(round % TRIM_ROUNDS == 0).await {
+            tracing::warn!(%error, "the cache could not be looked after");
         }
         if round % SWEEP_ROUNDS == 0 {
             app.limits.sweep();

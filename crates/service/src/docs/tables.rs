@@ -12,6 +12,7 @@ use engine::{Chain, Family, Rules};
 use reqwest::Url;
 
 use crate::error::{self, ErrorRow, Met};
+use crate::metrics;
 
 #[derive(Debug, Default)]
 pub(super) struct Tables(Vec<(&'static str, String)>);
@@ -23,6 +24,7 @@ impl Tables {
             ("<!-- errors -->", errors(error::TABLE)),
             ("<!-- chains -->", served(chains)),
             ("<!-- protocols -->", protocols(&rules.packs)),
+            ("<!-- metrics -->", exported(metrics::TABLE)),
         ])
     }
 
@@ -68,6 +70,16 @@ fn categories(rows: &[Row]) -> String {
         let other = side.treatment.name();
         let _ =
             writeln!(out, "- Grey area, {when}: {} The other side is `{other}`: {}.", words(note), words(side.label));
+    }
+    out
+}
+
+fn exported(rows: &[metrics::Row]) -> String {
+    let mut out = String::from("| metric | kind | labels | what it says |\n|---|---|---|---|\n");
+    for row in rows {
+        let labels: Vec<String> = row.labels.iter().map(|label| format!("`{label}`")).collect();
+        let _ =
+            writeln!(out, "| `{}` | {} | {} | {} |", row.name, row.kind.name(), labels.join(", "), words(row.about));
     }
     out
 }

@@ -19,6 +19,7 @@ use super::tools::{self, Name};
 use crate::app::{Call, DISCLAIMER};
 use crate::error::ApiError;
 use crate::limits::Counted;
+use crate::logs;
 use crate::openapi::guide;
 use crate::web::{RequestId, Web};
 
@@ -63,7 +64,7 @@ impl Server {
     /// Every tool needs a key, whatever it costs.
     async fn call(&self, parts: &Parts) -> Result<Call, ApiError> {
         let caller = self.web.caller(&parts.headers, parts.extensions.get::<ConnectInfo<_>>()).await?;
-        let request_id = parts.extensions.get::<RequestId>().map(|id| id.0.clone()).unwrap_or_default();
+        let request_id = parts.extensions.get::<RequestId>().map(|id| id.0.to_string()).unwrap_or_default();
         Ok(Call { caller, request_id })
     }
 
@@ -116,7 +117,10 @@ impl ServerHandler for Server {
             let message = format!("no such tool; there are: {}", known.join(", "));
             return Err(ErrorData::invalid_params(message, None));
         };
-        match name.run(&self.web, call, request.arguments.unwrap_or_default()).await {
+        let request_id = call.request_id.as_str().into();
+        let running = name.run(&self.web, call, request.arguments.unwrap_or_default());
+        // The transport answers in a task of its own.
+        match logs::of_request(request_id, running).await {
             Ok(told) => {
                 let mut result = CallToolResult::success(vec![ContentBlock::text(told.text)]);
                 result.structured_content = Some(told.structured);

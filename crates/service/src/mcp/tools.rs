@@ -178,7 +178,7 @@ impl Name {
                         known.join(", ")
                     )));
                 };
-                told(&CategoryRow::from(&category.row()))
+                told(&CategoryRow::from(category.row()))
             }
             Self::LookupContract => {
                 let ContractArguments { address, chain } = read(&arguments)?;

@@ -81,6 +81,8 @@ pub(super) enum PageError {
     Forbidden,
     /// A form that is too long or lacks a field.
     Form,
+    /// A path or query that is no text, or lacks a part.
+    Address,
     NotFound,
     Api(ApiError),
 }
@@ -116,6 +118,7 @@ impl IntoResponse for PageError {
                 "This form has expired or is not yours. Go back, load the page again and retry.".to_owned(),
             ),
             Self::Form => (StatusCode::BAD_REQUEST, "The form could not be read.".to_owned()),
+            Self::Address => (StatusCode::BAD_REQUEST, "The address of the page could not be read.".to_owned()),
             Self::NotFound => (StatusCode::NOT_FOUND, "There is no such page.".to_owned()),
             // Said to people, who have no batches.
             Self::Api(error @ ApiError::RateLimited { seconds }) => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::body::to_bytes;
 use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, Method, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 use serde::Deserialize;
@@ -91,7 +91,11 @@ pub(super) async fn carry(State(web): State<Web>, mut request: Request, next: Ne
         person,
     });
     request.extensions_mut().insert(Arc::clone(&visitor));
-    let mut response = dressed(next.run(request).await);
+    let mut response = next.run(request).await;
+    if is_bare(&response) {
+        response = PageError::Address.into_response();
+    }
+    let mut response = dressed(response);
     if let Some(fault) = response.extensions().get::<Fault>().cloned() {
         *response.body_mut() = fault.page(Some(&visitor)).0.into();
         response.headers_mut().remove(header::CONTENT_LENGTH);
@@ -100,6 +104,12 @@ pub(super) async fn carry(State(web): State<Web>, mut request: Request, next: Ne
         response.headers_mut().append(header::SET_COOKIE, visitor.cookie(VISIT, &visitor.visit, SESSION_SECONDS));
     }
     response
+}
+
+/// What the router itself refuses, such as a path that is no text, comes without a page.
+fn is_bare(response: &Response) -> bool {
+    let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    response.status() == StatusCode::BAD_REQUEST && kind.starts_with("text/plain")
 }
 
 /// With the headers that keep a page to itself.

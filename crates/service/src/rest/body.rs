@@ -1,13 +1,18 @@
-//! A JSON body: the right content type, of bounded size, an object, with fields of the right types. Anything else is
-//! `invalid_request`, with the reason.
+//! JSON in and out. A body has the right content type, a bounded size, is an object, and its fields have the right types. Anything
+//! else is `invalid_request`, with the reason.
 
 use axum::body::to_bytes;
 use axum::extract::{FromRequest, Request};
-use axum::http::header;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::ApiError;
 use crate::web::BODY_BYTES_MAX;
+
+/// Room for a usual classification.
+const ANSWER_BYTES: usize = 4 * 1024;
 
 pub(super) struct JsonBody<T>(pub(super) T);
 
@@ -24,14 +29,37 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
         let bytes = to_bytes(request.into_body(), usize::try_from(BODY_BYTES_MAX).unwrap_or(usize::MAX))
             .await
             .map_err(|_| invalid("the body is over 1 MiB, or broke off"))?;
-        // Serde reads a struct from an array too; the interface takes objects only.
-        if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
-            return Err(invalid("the body must be a JSON object"));
+        parse(&bytes).map(Self)
+    }
+}
+
+/// What the bytes of a body say.
+pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+    let invalid = |why: &str| ApiError::InvalidRequest(why.to_owned());
+    // Serde reads a struct from an array too; the interface takes objects only.
+    if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
+        return Err(invalid("the body must be a JSON object"));
+    }
+    if let Ok(parsed) = serde_json::from_slice(bytes) {
+        return Ok(parsed);
+    }
+    // Read again with an eye on where it goes wrong, which costs more.
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let parsed = serde_path_to_error::deserialize(&mut reader)
+        .map_err(|error| invalid(&format!("the body is not as expected: {error}")))?;
+    reader.end().map_err(|_| invalid("the body goes on after its object"))?;
+    Ok(parsed)
+}
+
+/// An answer as JSON, written in one go.
+pub(super) struct JsonAnswer<T>(pub(super) T);
+
+impl<T: Serialize> IntoResponse for JsonAnswer<T> {
+    fn into_response(self) -> Response {
+        let mut bytes = Vec::with_capacity(ANSWER_BYTES);
+        match serde_json::to_writer(&mut bytes, &self.0) {
+            Ok(()) => ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], bytes).into_response(),
+            Err(_) => ApiError::Internal.into_response(),
         }
-        let mut reader = serde_json::Deserializer::from_slice(&bytes);
-        let parsed = serde_path_to_error::deserialize(&mut reader)
-            .map_err(|error| invalid(&format!("the body is not as expected: {error}")))?;
-        reader.end().map_err(|_| invalid("the body goes on after its object"))?;
-        Ok(Self(parsed))
     }
 }

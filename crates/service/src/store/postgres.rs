@@ -14,6 +14,8 @@ use super::{
     migration_failed, millis,
 };
 
+/// What the server knows our connections by.
+pub(super) const APPLICATION: &str = "taxon";
 const CONNECTIONS_MAX: u32 = 16;
 /// A caller is told that the database is away after this long.
 const ACQUIRE_SECONDS_MAX: u64 = 2;
@@ -24,7 +26,9 @@ const TRIES_MAX: usize = 3;
 /// A statement that takes longer is given up by the server, and a moment later by us, should the server be gone without a word.
 const STATEMENT_TIMEOUT: &str = "5s";
 const ANSWER_SECONDS_MAX: u64 = 7;
-const VERSION_MIN: i64 = 150_000;
+/// Whoever wants the tables for itself waits this long for others to let them go.
+const ALONE_TIMEOUT: &str = "10s";
+pub(super) const VERSION_MIN: i64 = 150_000;
 /// A window that nobody used for this long is forgotten.
 const WINDOW_IDLE_MICROS: i64 = 600_000_000;
 
@@ -36,10 +40,7 @@ pub struct Postgres {
 
 impl Postgres {
     pub(super) async fn open(url: &str, clock: Clock) -> Result<Self, StoreError> {
-        // The parser's message may quote the address, and with it a password.
-        let options = PgConnectOptions::from_str(url)
-            .map_err(|_| StoreError::Unusable("TAXON_DATABASE_URL is not a PostgreSQL address".to_owned()))?
-            .application_name("taxon");
+        let options = options(url)?;
         migrate(&options).await?;
         let options = options
             .options([("default_transaction_isolation", "read committed"), ("statement_timeout", STATEMENT_TIMEOUT)]);
@@ -58,6 +59,21 @@ impl Postgres {
             .connect_with(options)
             .await?;
         Ok(Self { pool, clock })
+    }
+
+    /// One connection, whose statements may take as long as they need.
+    pub(super) async fn alone(url: &str) -> Result<PgPool, StoreError> {
+        let options = options(url)?;
+        migrate(&options).await?;
+        let options = options.options([("lock_timeout", ALONE_TIMEOUT)]);
+        Ok(PgPoolOptions::new().max_connections(1).connect_with(options).await?)
+    }
+
+    /// A transaction that sees one moment, whatever is written beside it, for as long as it takes to read everything.
+    pub(super) async fn snapshot(&self) -> Result<sqlx::Transaction<'static, sqlx::Postgres>, StoreError> {
+        let mut transaction = self.pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
+        sqlx::query("SET LOCAL statement_timeout = 0").execute(&mut *transaction).await?;
+        Ok(transaction)
     }
 
     pub(super) fn pool(&self) -> &PgPool {
@@ -438,6 +454,17 @@ impl Postgres {
     }
 }
 
+fn options(url: &str) -> Result<PgConnectOptions, StoreError> {
+    // The parser's message may quote the address, and with it a password.
+    let options = PgConnectOptions::from_str(url)
+        .map_err(|_| StoreError::Unusable("TAXON_DATABASE_URL is not a PostgreSQL address".to_owned()))?;
+    Ok(options.application_name(APPLICATION))
+}
+
+pub(super) fn migrator() -> sqlx::migrate::Migrator {
+    sqlx::migrate!("../../migrations/postgres")
+}
+
 /// On a connection of its own, which may wait for the lock, and work, as long as it takes.
 async fn migrate(options: &PgConnectOptions) -> Result<(), StoreError> {
     let patience = Duration::from_secs(ACQUIRE_SECONDS_MAX);
@@ -447,7 +474,7 @@ async fn migrate(options: &PgConnectOptions) -> Result<(), StoreError> {
     if version.0 < VERSION_MIN {
         return Err(StoreError::Unusable("PostgreSQL 15 or later is needed".to_owned()));
     }
-    let migrator = sqlx::migrate!("../../migrations/postgres");
+    let migrator = migrator();
     migrator.run(&pool).await.map_err(|error| migration_failed(error, &migrator))?;
     pool.close().await;
     Ok(())

@@ -7,9 +7,10 @@ mod writer;
 use std::path::Path;
 use std::time::Duration;
 
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteLockingMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{Connection, Row, SqlitePool};
 
+use super::backup::BackupError;
 use super::{
     Billing, Clock, Cursor, DELAY_MILLIS_MAX, EVENTS_MAX, Entry, Event, Filter, Imbalance, Key, KeyRow, NewKey,
     PAGE_ROWS_MAX, PURGE_ROWS_MAX, Payer, Purged, Standing, StoreError, Turn, Turned, Waiting, migration_failed,
@@ -20,6 +21,8 @@ use writer::Writer;
 const CONNECTIONS_MAX: u32 = 8;
 /// The ledger's writer is busy all the time under load; whoever writes beside it waits for a gap.
 const BUSY_SECONDS_MAX: u64 = 30;
+/// Whoever wants the database for itself waits this long for a process that is about to end.
+const ALONE_SECONDS_MAX: u64 = 3;
 /// Takes the write lock at once, so that two writers wait for each other and never fail halfway.
 const BEGIN: &str = "BEGIN IMMEDIATE";
 
@@ -33,23 +36,33 @@ pub struct Sqlite {
 impl Sqlite {
     pub(super) async fn open(path: &Path, clock: Clock) -> Result<Self, StoreError> {
         let _lock = lock(path).await?;
-        let options = SqliteConnectOptions::new()
-            .filename(path)
-            .create_if_missing(true)
-            .journal_mode(SqliteJournalMode::Wal)
-            .synchronous(SqliteSynchronous::Full)
-            .foreign_keys(true)
-            .busy_timeout(Duration::from_secs(BUSY_SECONDS_MAX));
         let pool = SqlitePoolOptions::new()
             .max_connections(CONNECTIONS_MAX)
             // A transaction that SQLite rolled back by itself, when the disk failed, counts as open with sqlx for ever.
             .before_acquire(|connection, _| Box::pin(async move { Ok(!connection.is_in_transaction()) }))
-            .connect_with(options)
+            .connect_with(options(path))
             .await?;
-        let migrator = sqlx::migrate!("../../migrations/sqlite");
-        migrator.run(&pool).await.map_err(|error| migration_failed(error, &migrator))?;
+        migrate(&pool).await?;
         let writer = Writer::start(path)?;
         Ok(Self { pool, writer, clock })
+    }
+
+    /// One connection that nobody else may stand beside: whoever has the database open keeps it from being had.
+    pub(super) async fn alone(path: &Path) -> Result<SqlitePool, BackupError> {
+        let _lock = lock(path).await?;
+        let options = options(path)
+            .locking_mode(SqliteLockingMode::Exclusive)
+            .busy_timeout(Duration::from_secs(ALONE_SECONDS_MAX));
+        let pool = SqlitePoolOptions::new().max_connections(1).connect_with(options).await.map_err(in_use)?;
+        // The lock is taken with the first read, and kept.
+        sqlx::query("SELECT count(*) FROM sqlite_schema").execute(&pool).await.map_err(in_use)?;
+        migrate(&pool).await?;
+        Ok(pool)
+    }
+
+    /// A transaction that sees one moment, whatever is written beside it.
+    pub(super) async fn snapshot(&self) -> Result<sqlx::Transaction<'static, sqlx::Sqlite>, StoreError> {
+        Ok(self.pool.begin().await?)
     }
 
     pub(super) fn pool(&self) -> &SqlitePool {
@@ -347,6 +360,30 @@ impl Sqlite {
         .await?;
         Ok(rows)
     }
+}
+
+fn options(path: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new()
+        .filename(path)
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        .foreign_keys(true)
+        .busy_timeout(Duration::from_secs(BUSY_SECONDS_MAX))
+}
+
+async fn migrate(pool: &SqlitePool) -> Result<(), StoreError> {
+    let migrator = migrator();
+    migrator.run(pool).await.map_err(|error| migration_failed(error, &migrator))
+}
+
+fn in_use(error: sqlx::Error) -> BackupError {
+    let is_busy = error.as_database_error().is_some_and(|error| error.message().contains("locked"));
+    if is_busy { BackupError::InUse } else { error.into() }
+}
+
+pub(super) fn migrator() -> sqlx::migrate::Migrator {
+    sqlx::migrate!("../../migrations/sqlite")
 }
 
 /// SQLite has no lock around migrations, so a file beside the database is one. It is let go when the file is closed.

@@ -107,7 +107,7 @@ impl<S: Sync> FromRequestParts<S> for Call {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let caller = parts.extensions.get::<Arc<Caller>>().cloned().ok_or(ApiError::Unauthorized)?;
-        let request_id = parts.extensions.get::<RequestId>().map(|id| id.0.clone()).unwrap_or_default();
+        let request_id = parts.extensions.get::<RequestId>().map(|id| id.0.to_string()).unwrap_or_default();
         Ok(Self { caller, request_id })
     }
 }

@@ -1,12 +1,15 @@
 //! Every response carries `x-request-id`: the client's own when it is well formed, else a fresh one. One log line a request.
 
-use axum::extract::Request;
+use std::sync::Arc;
+
+use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use tokio::time::Instant;
 
 use super::BODY_BYTES_MAX;
+use crate::{logs, metrics};
 
 const HEADER: HeaderName = HeaderName::from_static("x-request-id");
 const CLIENT_CHARS_MAX: usize = 64;
@@ -15,19 +18,17 @@ const UNREAD_BYTES_MAX: u64 = 4 * 1024;
 
 /// As the ledger writes it down.
 #[derive(Debug, Clone)]
-pub(crate) struct RequestId(pub(crate) String);
+pub(crate) struct RequestId(pub(crate) Arc<str>);
 
 pub(super) async fn carry(mut request: Request, next: Next) -> Response {
-    let id = client_id(&request).unwrap_or_else(fresh);
-    request.extensions_mut().insert(RequestId(id.to_str().unwrap_or_default().to_owned()));
+    let clients = client_id(&request);
+    let is_ours = clients.is_none();
+    let id = clients.unwrap_or_else(fresh);
+    let text: Arc<str> = id.to_str().unwrap_or_default().into();
+    request.extensions_mut().insert(RequestId(Arc::clone(&text)));
     let has_long_body = has_longer_body(&request, UNREAD_BYTES_MAX);
     let is_too_long = has_longer_body(&request, BODY_BYTES_MAX);
-    let (method, path) = (request.method().clone(), logged(request.uri().path()).to_owned());
-    let started = Instant::now();
-    let mut response = next.run(request).await;
-    let millis = started.elapsed().as_millis();
-    let request_id = id.to_str().unwrap_or_default();
-    tracing::info!(request_id, %method, path, status = response.status().as_u16(), millis, "request");
+    let mut response = logs::of_request(text, answer(request, next, is_ours)).await;
     response.headers_mut().insert(HEADER, id);
     // A request that is refused before its body was read leaves the rest of it on the connection, which then closes: the
     // client must know.
@@ -39,9 +40,22 @@ pub(super) async fn carry(mut request: Request, next: Next) -> Response {
     response
 }
 
-/// A link works for whoever reads it, so it stands in no log.
-fn logged(path: &str) -> &str {
-    if path.starts_with("/link/") { "/link/…" } else { path }
+/// Counted and logged under the template that matched: a path may hold a hash, a link or whatever a stranger writes.
+async fn answer(request: Request, next: Next, is_ours: bool) -> Response {
+    let (method, route) = (request.method().clone(), request.extensions().get::<MatchedPath>().cloned());
+    let started = Instant::now();
+    let response = next.run(request).await;
+    let (took, status) = (started.elapsed(), response.status().as_u16());
+    let route = route.as_ref().map(MatchedPath::as_str);
+    metrics::request(&method, route, status, took);
+    let (route, millis) = (route.unwrap_or("none"), u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
+    // An id that a client made up may hold anything that fits into its alphabet.
+    if is_ours {
+        tracing::info!(target: logs::OURS, method = method.as_str(), route, status, millis, "request");
+    } else {
+        tracing::info!(method = method.as_str(), route, status, millis, "request");
+    }
+    response
 }
 
 /// Of more bytes, or of a length that is not told.
@@ -60,15 +74,4 @@ fn client_id(request: &Request) -> Option<HeaderValue> {
 
 fn fresh() -> HeaderValue {
     HeaderValue::from_str(&format!("{:032x}", rand::random::<u128>())).unwrap_or(HeaderValue::from_static("unknown"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_link_stands_in_no_log() {
-        assert_eq!(logged("/link/0123"), "/link/…");
-        assert_eq!(logged("/v1/classify"), "/v1/classify");
-    }
 }

@@ -22,14 +22,14 @@ const FREE_AGAIN: Duration = Duration::from_secs(60);
 const NEVER: Duration = Duration::from_secs(3_600);
 
 /// An Ethereum node that knows no transaction and takes its time to say so.
-struct SlowNode {
-    url: String,
+pub struct SlowNode {
+    pub url: String,
     /// Transactions that it was asked for.
     asked: Arc<AtomicUsize>,
 }
 
 impl SlowNode {
-    async fn start(pause: Duration) -> Self {
+    pub async fn start(pause: Duration) -> Self {
         let asked = Arc::new(AtomicUsize::new(0));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -38,7 +38,7 @@ impl SlowNode {
         Self { url, asked }
     }
 
-    async fn is_asked_for(&self, transactions: usize) {
+    pub async fn is_asked_for(&self, transactions: usize) {
         within(Duration::from_secs(10), async || self.asked.load(Ordering::SeqCst) >= transactions).await;
     }
 }
@@ -72,7 +72,7 @@ fn slowly(hash: &str) -> Value {
     json!({ "hash": hash, "chain": "ethereum" })
 }
 
-async fn post_slowly(taxon: &Arc<Taxon>, key: &str, hash: &str) -> tokio::task::JoinHandle<Answer> {
+pub async fn post_slowly(taxon: &Arc<Taxon>, key: &str, hash: &str) -> tokio::task::JoinHandle<Answer> {
     let (taxon, key, body) = (Arc::clone(taxon), key.to_owned(), slowly(hash));
     tokio::spawn(async move { taxon.post_as(&key, "/v1/classify", &body).await })
 }

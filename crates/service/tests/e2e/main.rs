@@ -9,18 +9,25 @@
     reason = "tests fail loudly"
 )]
 
+mod backup;
+mod cache;
 mod cli;
 mod crash;
 mod demo;
+mod deploy;
 mod docs;
+mod doctor;
 mod eval;
+mod faults;
 mod finding;
 mod harness;
 mod hostile;
 mod instances;
 mod limits;
+mod logs;
 mod mcp;
 mod meter;
+mod metrics;
 mod openapi;
 mod pages;
 mod quota;

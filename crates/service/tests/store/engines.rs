@@ -67,6 +67,21 @@ pub async fn engines() -> Vec<Engine> {
     vec![sqlite().await, postgres().await]
 }
 
+/// Databases that nobody has opened yet, with the name of their engine.
+pub async fn databases() -> Vec<(&'static str, Database, TempDir)> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = Database::Sqlite(folder.path().join("taxon.db"));
+    vec![("sqlite", file, folder), ("postgres", on_server().await, tempfile::tempdir().unwrap())]
+}
+
+async fn on_server() -> Database {
+    let server = server().await;
+    let name = format!("t{:032x}", rand::random::<u128>());
+    let mut admin = PgConnection::connect(server).await.unwrap();
+    admin.execute(sqlx::AssertSqlSafe(format!("CREATE DATABASE {name}"))).await.unwrap();
+    Database::Postgres(server.replace("/postgres", &format!("/{name}")))
+}
+
 async fn sqlite() -> Engine {
     let folder = tempfile::tempdir().unwrap();
     let database = Database::Sqlite(folder.path().join("taxon.db"));
@@ -74,12 +89,7 @@ async fn sqlite() -> Engine {
 }
 
 pub async fn postgres() -> Engine {
-    let server = server().await;
-    let name = format!("t{:032x}", rand::random::<u128>());
-    let mut admin = PgConnection::connect(server).await.unwrap();
-    admin.execute(sqlx::AssertSqlSafe(format!("CREATE DATABASE {name}"))).await.unwrap();
-    let database = Database::Postgres(server.replace("/postgres", &format!("/{name}")));
-    open("postgres", database, tempfile::tempdir().unwrap()).await
+    open("postgres", on_server().await, tempfile::tempdir().unwrap()).await
 }
 
 async fn open(name: &'static str, database: Database, folder: TempDir) -> Engine {

@@ -9,6 +9,7 @@
 )]
 
 mod accounts;
+mod backup;
 mod books;
 mod engines;
 mod history;

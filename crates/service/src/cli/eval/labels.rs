@@ -120,6 +120,28 @@ pub(super) fn integer(text: &str) -> Option<I512> {
     if is_plain { I512::from_dec_str(text).ok() } else { None }
 }
 
+/// The target of `fuzz/` over a labelled set: every line that is not blank becomes a label, or the set is refused with a line that it has.
+#[cfg(any(test, feature = "fuzzing"))]
+pub fn labels(bytes: &[u8]) {
+    let lines = bytes.split(|byte| *byte == b'\n');
+    match read(bytes) {
+        Ok(labels) => {
+            assert_eq!(labels.len(), lines.filter(|line| !line.trim_ascii_end().is_empty()).count());
+            for label in labels {
+                assert!(!label.categories.is_empty());
+                assert!(label.movements.iter().flatten().all(|(_, amount)| !amount.is_zero()));
+            }
+        }
+        Err(error) => {
+            let said = error.to_string();
+            let number = said.strip_prefix("line ").and_then(|rest| rest.split_once(": ")).map(|(number, _)| number);
+            let number = number.and_then(|number| number.parse::<usize>().ok()).unwrap_or_default();
+            assert!((1..=lines.count()).contains(&number), "{said}");
+            assert!(!said.chars().any(char::is_control), "{said:?}");
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

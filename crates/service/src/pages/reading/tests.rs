@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use chains::evm::EvmChain;
 use chains::solana::SolanaChain;
-use chains::{Node, Registry, Tape, Upstreams};
+use chains::{Forgetful, Node, Registry, Tape, Upstreams};
 use engine::asset::NftKind;
 use engine::category::LedgerAction;
 use engine::classification::{Action, AssetLeg, Evidence};
@@ -42,8 +42,11 @@ impl Demo {
         let node = |slug: &str, tape: &str| {
             Node::tape(Arc::clone(registry.find(slug).unwrap()), Arc::new(Tape::read(tape).unwrap()))
         };
-        let evm = EvmChain::new(node("demo", include_str!("../../../../../demo/evm.jsonl")));
-        let solana = SolanaChain::new(node("demo-solana", include_str!("../../../../../demo/solana.jsonl")));
+        let evm = EvmChain::new(node("demo", include_str!("../../../../../demo/evm.jsonl")), Arc::new(Forgetful));
+        let solana = SolanaChain::new(
+            node("demo-solana", include_str!("../../../../../demo/solana.jsonl")),
+            Arc::new(Forgetful),
+        );
         let scenario = |text: &str| serde_json::from_str::<Scenario>(text).unwrap().transactions;
         let mut done = scenario(include_str!("../../../../../demo/scenario.json"));
         done.extend(scenario(include_str!("../../../../../demo/solana-scenario.json")));
@@ -55,7 +58,7 @@ impl Demo {
         let wallet = Some(Account::parse(&done.wallet).unwrap());
         let question = Question { wallet, own_wallets: Vec::new(), policy, explain: true };
         let fetched = self.upstreams.fetch(TxHash::parse(&done.hash).unwrap(), None).await.unwrap();
-        fetched.classify(&question, &RULES).await.unwrap().unwrap()
+        fetched.complete(&question, &RULES).await.unwrap().classify(&question, &RULES).unwrap()
     }
 
     fn page(&self, row: &Classification, policy: Policy) -> String {
@@ -382,41 +385,4 @@ async fn an_errored_row_says_that_nothing_was_read() {
     let page = demo.page(&row, Policy::default());
     assert!(page.contains("<h1>Not classified</h1>") && page.contains("/docs/errors#tx_not_yet_mined"));
     assert!(page.contains("waits to be mined") && !page.contains("Confidence") && !page.contains("What moved"));
-}
-
-/// Pages to look at in a browser: `cargo test -p taxon --lib pages_to_look_at -- --ignored --nocapture`.
-#[tokio::test]
-#[ignore = "writes files for a person to open"]
-async fn pages_to_look_at() {
-    let folder = std::env::temp_dir().join("taxon-readings");
-    std::fs::create_dir_all(&folder).unwrap();
-    let demo = Demo::open();
-    let mut pages = Vec::new();
-    for done in &demo.done {
-        pages.push((done.name.clone(), demo.read(&done.name, Policy::default()).await, Policy::default()));
-    }
-    let choice = policy("lp=non_taxable");
-    pages.push(("policy".to_owned(), demo.read("v2_liquidity_add", choice).await, choice));
-    for (name, row) in hostile(&demo).await {
-        pages.push((name.replace(' ', "_"), row, Policy::default()));
-    }
-    for (name, row, policy) in pages {
-        for (scheme, css) in [("light", "(prefers-color-scheme: never)"), ("dark", "all")] {
-            let sheet = include_str!("../../../assets/taxon.css").replace("(prefers-color-scheme: dark)", css);
-            let body = demo.page(&row, policy);
-            let page = html! {
-                (maud::DOCTYPE)
-                html lang="en" {
-                    head {
-                        meta charset="utf-8";
-                        meta name="viewport" content="width=device-width, initial-scale=1";
-                        title { (name) }
-                        style { (maud::PreEscaped(sheet)) (maud::PreEscaped(format!(":root {{ color-scheme: {scheme}; }}"))) }
-                    }
-                    body { header.top { a.brand href="/" { "taxon" } span {} } main.page { (maud::PreEscaped(&body)) } }
-                }
-            };
-            std::fs::write(folder.join(format!("{name}-{scheme}.html")), page.into_string()).unwrap();
-        }
-    }
 }

@@ -5,6 +5,7 @@
 //! | `sh` | run by bash; variables that it exports stay for the next |
 //! | `sh serve` | started, and from then on the service of the page |
 //! | `sh postgres` | a service on a real PostgreSQL: started, asked, stopped |
+//! | `sh admin` | needs root or a container engine, so it is not run: `admin.rs` checks what it names |
 //! | `python`, `ts` | run with the client of that language |
 //! | `json output`, `text output` | what the sample before it printed |
 //! | `json mcp`, `toml mcp` | an agent's configuration: its address and headers are used to call a tool |
@@ -21,11 +22,12 @@ use std::sync::Arc;
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 use serde_json::{Value, json};
 
-use super::matching;
+use super::{admin, matching};
 use crate::harness::{Postgres, Running, Setup, free_port, root, wait_for};
 
-/// As the pages write the address of the service, and of a database.
+/// As the pages write the address of the service, of its metrics, and of a database.
 const ADDRESS: &str = "127.0.0.1:8080";
+const METRICS: &str = "127.0.0.1:9464";
 const DATABASE: &str = "postgres://taxon:secret@db.example.com/taxon";
 
 #[derive(Debug, Clone)]
@@ -84,6 +86,7 @@ pub async fn run(page: &str) {
 struct Desk {
     setup: Setup,
     port: u16,
+    metrics_port: u16,
     env: BTreeMap<String, String>,
     service: Option<Running>,
     printed: String,
@@ -103,15 +106,17 @@ impl Desk {
             ("TAXON_LOG", "error".to_owned()),
         ];
         let env = env.map(|(name, value)| (name.to_owned(), value)).into_iter().chain(setup.env.clone()).collect();
-        Self { setup, port, env, service: None, printed: String::new() }
+        Self { setup, port, metrics_port: free_port(), env, service: None, printed: String::new() }
     }
 
     async fn take(&mut self, block: &Block) {
         let text = block.text.replace(ADDRESS, &format!("127.0.0.1:{}", self.port));
+        let text = text.replace(METRICS, &format!("127.0.0.1:{}", self.metrics_port));
         match block.info.as_str() {
             "sh" => self.shell(block, &text).await,
             "sh serve" => self.serve(&text).await,
             "sh postgres" => self.on_postgres(block, &text).await,
+            "sh admin" => admin::check(&block.place, &block.text),
             "python" => self.python(block, &text).await,
             "ts" => self.typescript(block, &text).await,
             "json output" => {

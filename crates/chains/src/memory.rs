@@ -1,0 +1,36 @@
+//! What the shell lends to remember what tokens say of themselves: nothing here knows a database.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use engine::Account;
+use engine::evm::Token;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+
+/// Tokens by chain and address. Whoever implements it decides how long silence is remembered.
+pub trait TokenMemory: Debug + Send + Sync {
+    /// What is at hand.
+    fn known(&self, chain: &str, token: &Account) -> Option<Arc<Token>>;
+
+    /// What was kept further away, for tokens that are not at hand. It may be nothing.
+    fn recall<'a>(&'a self, chain: &'a str, tokens: Vec<Account>) -> BoxFuture<'a, Vec<(Account, Arc<Token>)>>;
+
+    fn keep(&self, chain: &str, token: Account, said: &Arc<Token>);
+}
+
+/// Remembers nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Forgetful;
+
+impl TokenMemory for Forgetful {
+    fn known(&self, _: &str, _: &Account) -> Option<Arc<Token>> {
+        None
+    }
+
+    fn recall<'a>(&'a self, _: &'a str, _: Vec<Account>) -> BoxFuture<'a, Vec<(Account, Arc<Token>)>> {
+        std::future::ready(Vec::new()).boxed()
+    }
+
+    fn keep(&self, _: &str, _: Account, _: &Arc<Token>) {}
+}

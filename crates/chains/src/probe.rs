@@ -1,0 +1,118 @@
+//! What one endpoint can do, asked directly. `rpc` hides what is looked for here: batches that are refused, calls that are repeated, how long
+//! each takes, and whose clock is wrong. Nothing of an address is in what comes out.
+
+mod evm;
+mod line;
+mod solana;
+
+use std::time::Duration;
+
+use engine::{Chain, Family};
+use serde::Serialize;
+use serde_json::json;
+use tokio::time::Instant;
+
+pub use evm::{Depth, Evm};
+use line::Line;
+pub use solana::Solana;
+
+/// A probe is over after this long; what was not answered by then counts as not answered.
+pub const PROBE_SECONDS_MAX: u64 = 12;
+/// Calls whose median is the latency.
+const LATENCY_CALLS: usize = 5;
+/// What a chain's calls are gathered into, and what is tried when that is refused.
+const BATCH_CALLS: [usize; 3] = [100, 20, 5];
+
+/// Why nothing more is known of an endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Failure {
+    InvalidAddress,
+    Unreachable,
+    Timeout,
+    RateLimited,
+    /// It wants a credential, or another one.
+    Forbidden,
+    /// Another status that is no success.
+    Status(u16),
+    NotJsonRpc,
+    /// It speaks JSON-RPC and refuses the simplest call.
+    Refused,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Seen {
+    pub latency_millis: u64,
+    /// How far its clock, in the `Date` of its answers, is ahead of ours.
+    pub clock_ahead_seconds: Option<i64>,
+    /// Calls that it takes in one HTTP request; 1 is no batches at all.
+    pub batch_calls: usize,
+    pub head: Option<Head>,
+    #[serde(flatten)]
+    pub family: FamilySeen,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Head {
+    /// Block or slot.
+    pub number: u64,
+    /// Seconds since it was made, by our clock; negative when our clock is behind.
+    pub age_seconds: Option<i64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FamilySeen {
+    Evm(Evm),
+    Solana(Solana),
+}
+
+/// Everything that can be asked of an endpoint without a credential of our own.
+pub async fn probe(chain: &Chain, url: &str) -> Result<Seen, Failure> {
+    let line = Line::new(url, Instant::now() + Duration::from_secs(PROBE_SECONDS_MAX))?;
+    let method = match chain.family {
+        Family::Evm => "eth_blockNumber",
+        Family::Solana => "getSlot",
+    };
+    let latency_millis = latency(&line, method).await?;
+    let batch_calls = batches(&line, method);
+    let (batch_calls, (head, family)) = match chain.family {
+        Family::Evm => {
+            let (batch_calls, (head, evm)) = tokio::join!(batch_calls, evm::look(&line));
+            (batch_calls, (head, FamilySeen::Evm(evm)))
+        }
+        Family::Solana => {
+            let (batch_calls, (head, solana)) = tokio::join!(batch_calls, solana::look(&line));
+            (batch_calls, (head, FamilySeen::Solana(solana)))
+        }
+    };
+    Ok(Seen { latency_millis, clock_ahead_seconds: line.clock_ahead(), batch_calls, head, family })
+}
+
+/// One after the other. The first, which also opens the connection, decides whether there is anybody at all.
+async fn latency(line: &Line, method: &str) -> Result<u64, Failure> {
+    let mut took = Vec::with_capacity(LATENCY_CALLS);
+    for round in 0..LATENCY_CALLS {
+        let started = Instant::now();
+        match line.call(method, json!([])).await {
+            Ok(_) => took.push(u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX)),
+            Err(refusal) if round == 0 => return Err(refusal.failure()),
+            Err(_) => {}
+        }
+    }
+    took.sort_unstable();
+    Ok(took.get(took.len() / 2).copied().unwrap_or(u64::MAX))
+}
+
+async fn batches(line: &Line, method: &str) -> usize {
+    for calls in BATCH_CALLS {
+        if line.takes_batch(method, calls).await {
+            return calls;
+        }
+    }
+    1
+}
+
+fn now_seconds() -> i64 {
+    jiff::Timestamp::now().as_second()
+}

@@ -1,0 +1,322 @@
+//! One batch on its way: sent to the endpoint that is asked next, sent again to another when the first keeps silent or fails, and each
+//! caller handed its answer as soon as there is one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::http::{Sent, TOO_LARGE};
+use super::roster::{Endpoints, Pick, Roster, Ticket};
+use super::wire::Answers;
+use crate::error::{CallError, UpstreamError};
+
+/// Times that a batch is sent in all because an endpoint failed.
+const ATTEMPTS_MAX: u32 = 3;
+/// Pause before an endpoint that has failed is asked again; jitter adds up to as much again.
+const BACKOFF_MILLIS: u64 = 150;
+/// A request that has had no answer for this long is sent to another endpoint too; the first answer counts.
+pub(super) const HEDGE_MILLIS: u64 = 2_000;
+/// When nobody else could be asked then, it is looked again after this long.
+const HEDGE_AGAIN_MILLIS: u64 = 500;
+/// Endpoints are given up this long before their callers do, so that a silence is noted and told as one.
+const LAST_WORD_MILLIS: u64 = 50;
+
+/// One call that waits for its answer.
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub(super) method: &'static str,
+    pub(super) params: Value,
+    /// Endpoints that have been asked before, and are asked again only when there are no others.
+    pub(super) avoid: Endpoints,
+    pub(super) deadline: Instant,
+    pub(super) reply: oneshot::Sender<Answered>,
+}
+
+/// An answer, and which endpoint gave it.
+#[derive(Debug)]
+pub(crate) struct Answered {
+    pub(crate) by: Option<usize>,
+    pub(crate) answer: Result<Box<RawValue>, CallError>,
+}
+
+/// Traces are slow: nodes run the transaction again for them.
+pub(super) fn is_trace(method: &str) -> bool {
+    method.contains("trace")
+}
+
+/// Callers that still wait, by the place of their call in the batch.
+#[derive(Debug)]
+struct Desk {
+    waiting: Vec<Option<Waiting>>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    reply: oneshot::Sender<Answered>,
+    deadline: Instant,
+    is_trace: bool,
+    /// What was wrong when it was asked last.
+    failure: Option<UpstreamError>,
+}
+
+impl Desk {
+    /// The places that wait still. Whoever has gone needs no answer: the first chain that had the hash won. Whose time is up is
+    /// told so.
+    fn open(&mut self) -> Vec<usize> {
+        let now = Instant::now();
+        let mut open = Vec::new();
+        for (place, slot) in self.waiting.iter_mut().enumerate() {
+            let Some(waiting) = slot.take_if(|waiting| waiting.reply.is_closed() || waiting.deadline <= now) else {
+                open.extend(slot.as_ref().map(|_| place));
+                continue;
+            };
+            let error = waiting.failure.unwrap_or(UpstreamError::Timeout);
+            let _ = waiting.reply.send(Answered { by: None, answer: Err(CallError::Upstream(error)) });
+        }
+        open
+    }
+
+    fn is_trace(&self, place: usize) -> bool {
+        self.waiting.get(place).and_then(Option::as_ref).is_some_and(|waiting| waiting.is_trace)
+    }
+
+    fn earliest_deadline(&self) -> Option<Instant> {
+        self.waiting.iter().flatten().map(|waiting| waiting.deadline).min()
+    }
+
+    /// Hands out what is an answer. What is none is kept waiting, to be asked again.
+    fn hand_out(&mut self, by: usize, places: &[usize], answers: Answers) {
+        for (place, answer) in places.iter().zip(answers) {
+            let Some(slot) = self.waiting.get_mut(*place) else { continue };
+            let again = match &answer {
+                Err(CallError::Upstream(error)) if *error != TOO_LARGE => Some(*error),
+                Ok(_) | Err(_) => None,
+            };
+            match (again, slot.as_mut()) {
+                (Some(error), Some(waiting)) => waiting.failure = Some(error),
+                (Some(_), None) => {}
+                (None, _) => {
+                    if let Some(waiting) = slot.take() {
+                        // A caller that has gone needs no answer.
+                        let _ = waiting.reply.send(Answered { by: Some(by), answer });
+                    }
+                }
+            }
+        }
+    }
+
+    /// What they are told if their time is up before anybody answers.
+    fn note(&mut self, error: UpstreamError) {
+        for waiting in self.waiting.iter_mut().flatten() {
+            waiting.failure = Some(error);
+        }
+    }
+
+    fn is_limited(&self) -> bool {
+        self.waiting.iter().flatten().any(|waiting| waiting.failure == Some(UpstreamError::RateLimited))
+    }
+
+    fn forget_failures(&mut self) {
+        for waiting in self.waiting.iter_mut().flatten() {
+            waiting.failure = None;
+        }
+    }
+
+    fn give_up(self, failure: UpstreamError) {
+        for waiting in self.waiting.into_iter().flatten() {
+            let error = waiting.failure.unwrap_or(failure);
+            let _ = waiting.reply.send(Answered { by: None, answer: Err(CallError::Upstream(error)) });
+        }
+    }
+}
+
+/// Sends a batch until every caller has an answer, the attempts are used up or the time is.
+pub(super) async fn deliver(roster: &Arc<Roster>, batch: Vec<Pending>) {
+    let Some(latest) = batch.iter().map(|pending| pending.deadline).max() else { return };
+    let deadline = latest.checked_sub(Duration::from_millis(LAST_WORD_MILLIS)).unwrap_or(latest);
+    let avoid = batch.first().map(|pending| pending.avoid).unwrap_or_default();
+    let mut calls = Vec::with_capacity(batch.len());
+    let mut desk = Desk { waiting: Vec::with_capacity(batch.len()) };
+    for Pending { method, params, deadline, reply, .. } in batch {
+        calls.push((method, params));
+        desk.waiting.push(Some(Waiting { reply, deadline, is_trace: is_trace(method), failure: None }));
+    }
+    let mut tried = Endpoints::default();
+    let mut attempts = 0;
+    let mut failure = None;
+    while !desk.open().is_empty() {
+        let ticket = match next_ticket(roster, avoid, tried, attempts, deadline).await {
+            Ok(ticket) => ticket,
+            Err(error) => {
+                failure = failure.or(Some(error));
+                break;
+            }
+        };
+        let at = ticket.at();
+        tried = tried.with(at);
+        let race = Race { roster, calls: &calls, avoid: avoid.and(tried), deadline };
+        let outcome = race.run(ticket, &mut desk).await;
+        match outcome {
+            Ok(()) => {}
+            Err(error) => {
+                failure = Some(error);
+                desk.note(error);
+            }
+        }
+        // A rate limit costs time, and time is bounded; anything else costs an attempt.
+        let is_limited = outcome == Err(UpstreamError::RateLimited) || desk.is_limited();
+        attempts = if is_limited { attempts } else { attempts.saturating_add(1) };
+        // A flood is no better the second time.
+        let is_flooded = outcome == Err(TOO_LARGE) && roster.covers(avoid.and(tried));
+        if attempts >= ATTEMPTS_MAX || is_flooded || Instant::now() >= deadline {
+            break;
+        }
+    }
+    let left = desk.open().len();
+    if left > 0 {
+        let failure = failure.unwrap_or(UpstreamError::Unavailable);
+        tracing::warn!(chain = %roster.chain().slug, calls = left, code = failure.code(), "upstream gave no answer");
+        desk.give_up(failure);
+    }
+}
+
+/// An endpoint that was not tried yet, if one may be asked now; else whoever may be asked first, after a pause.
+async fn next_ticket(
+    roster: &Arc<Roster>,
+    avoid: Endpoints,
+    tried: Endpoints,
+    attempts: u32,
+    deadline: Instant,
+) -> Result<Ticket, UpstreamError> {
+    if tried == Endpoints::default() {
+        return roster.ticket(avoid, deadline).await;
+    }
+    if !roster.covers(avoid.and(tried))
+        && let Pick::Ticket(ticket) = roster.pick(avoid.and(tried))
+    {
+        return Ok(ticket);
+    }
+    if attempts > 0 {
+        let step = u64::from(attempts).saturating_mul(BACKOFF_MILLIS);
+        let jitter = rand::random_range(0..=BACKOFF_MILLIS);
+        tokio::time::sleep(Duration::from_millis(step.saturating_add(jitter))).await;
+    }
+    roster.ticket(avoid, deadline).await
+}
+
+/// One round of a delivery: a request and, when it takes too long, a second one beside it.
+struct Race<'a> {
+    roster: &'a Arc<Roster>,
+    calls: &'a [(&'static str, Value)],
+    /// Not to be asked beside the first.
+    avoid: Endpoints,
+    deadline: Instant,
+}
+
+struct Leg {
+    at: usize,
+    places: Vec<usize>,
+    outcome: Result<Sent, UpstreamError>,
+}
+
+impl Race<'_> {
+    /// Ends when everybody has an answer or no request is under way. An error when no request brought any answer.
+    async fn run(&self, first: Ticket, desk: &mut Desk) -> Result<(), UpstreamError> {
+        let (first_at, first_sent) = (first.at(), first.sent());
+        let places = desk.open();
+        desk.forget_failures();
+        let mut hedge_at = first_sent + Duration::from_millis(HEDGE_MILLIS);
+        let mut is_hedged = places.iter().all(|place| desk.is_trace(*place));
+        let mut is_first_under_way = true;
+        let mut result = Err(UpstreamError::Unavailable);
+        let mut legs = FuturesUnordered::new();
+        legs.push(self.leg(first, places));
+        loop {
+            let wake = desk.earliest_deadline().unwrap_or(self.deadline);
+            tokio::select! {
+                biased;
+                leg = legs.next() => match leg {
+                    None => return result,
+                    Some(Leg { at, places, outcome }) => {
+                        is_first_under_way &= at != first_at;
+                        match outcome {
+                            Ok(sent) => {
+                                desk.hand_out(at, &places, sent.answers);
+                                result = Ok(());
+                            }
+                            Err(error) if result.is_err() => result = Err(error),
+                            Err(_) => {}
+                        }
+                    }
+                },
+                () = tokio::time::sleep_until(hedge_at), if !is_hedged => {
+                    let hedges = self.hedges(first_at, desk);
+                    // Others may be free a little later.
+                    is_hedged = !hedges.is_empty() || self.roster.covers(self.avoid);
+                    hedge_at = Instant::now() + Duration::from_millis(HEDGE_AGAIN_MILLIS);
+                    for (ticket, places) in hedges {
+                        legs.push(self.leg(ticket, places));
+                    }
+                }
+                // Callers wait for different times; nothing is held up for those that have gone.
+                () = tokio::time::sleep_until(wake) => {}
+            }
+            let open = desk.open();
+            let are_plain_answered = open.iter().all(|place| desk.is_trace(*place));
+            if are_plain_answered && is_first_under_way && result.is_ok() {
+                is_first_under_way = false;
+                self.roster.stalled(first_at, first_sent);
+            }
+            if open.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn leg(&self, ticket: Ticket, places: Vec<usize>) -> Leg {
+        let calls: Vec<(&'static str, &Value)> = places
+            .iter()
+            .filter_map(|place| self.calls.get(*place))
+            .map(|(method, params)| (*method, params))
+            .collect();
+        let are_slow = calls.iter().all(|(method, _)| is_trace(method));
+        let at = ticket.at();
+        Leg { at, places, outcome: ticket.send(&calls, are_slow, self.deadline).await }
+    }
+
+    /// What is sent beside a request that takes long: to another endpoint everything, traces apart; with no other endpoint, and
+    /// traces that may be what takes so long, the rest without them.
+    fn hedges(&self, first_at: usize, desk: &mut Desk) -> Vec<(Ticket, Vec<usize>)> {
+        let (traces, plain): (Vec<usize>, Vec<usize>) =
+            desk.open().into_iter().partition(|place| desk.is_trace(*place));
+        if !traces.is_empty() {
+            self.roster.set_traces_apart();
+        }
+        let pick = |avoid: Endpoints| match self.roster.pick(avoid) {
+            Pick::Ticket(ticket) => Some(ticket),
+            Pick::Later(..) | Pick::Full(_) | Pick::Testing(_) | Pick::Refused(_) => None,
+        };
+        let other = if self.roster.covers(self.avoid) { None } else { pick(self.avoid) };
+        let mut hedges = Vec::new();
+        match other {
+            Some(ticket) => {
+                let same = Endpoints::all_but(ticket.at());
+                hedges.push((ticket, plain));
+                if !traces.is_empty() {
+                    hedges.extend(pick(same).map(|ticket| (ticket, traces)));
+                }
+            }
+            None if !traces.is_empty() && !plain.is_empty() => {
+                hedges.extend(pick(Endpoints::all_but(first_at)).map(|ticket| (ticket, plain)));
+            }
+            None => {}
+        }
+        hedges
+    }
+}

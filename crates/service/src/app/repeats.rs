@@ -1,0 +1,119 @@
+//! Which hashes the ledger is known to hold, so that a repeat costs no turn at it. A row of the current period is never taken back: what
+//! was seen once stays true until the period ends. It touches nothing but memory.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Mutex, PoisonError};
+
+use engine::TxHash;
+
+use crate::store::{Payer, Resets};
+
+/// Pairs of payer and hash that are remembered, at some 24 bytes each; past it memory begins anew.
+const REPEATS_MAX: usize = 400_000;
+/// So near to the end of a period the ledger is asked: with a shared database its clock counts, not ours.
+const SLACK_MILLIS: i64 = 5 * MINUTE_MILLIS;
+const MINUTE_MILLIS: i64 = 60_000;
+
+#[derive(Debug, Default)]
+pub(crate) struct Repeats {
+    /// Two digests under secrets of this process: nobody can find two pairs with one name.
+    digests: [RandomState; 2],
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    pairs: HashSet<(u64, u64)>,
+    /// By kind of period.
+    calendar: [Calendar; 2],
+}
+
+#[derive(Debug, Default)]
+struct Calendar {
+    /// The latest period that the ledger has spoken of: a clock that was set back reopens none.
+    latest: String,
+    /// Whether that is the period of this minute, and safely so.
+    is_now: bool,
+    minute: i64,
+}
+
+impl Calendar {
+    fn current(&mut self, resets: Resets, now: i64) -> Option<&str> {
+        let minute = now.div_euclid(MINUTE_MILLIS);
+        if self.minute != minute {
+            self.minute = minute;
+            let is_latest = |at: i64| resets.period(at) == self.latest;
+            self.is_now = is_latest(now) && is_latest(now.saturating_add(SLACK_MILLIS));
+        }
+        self.is_now.then_some(self.latest.as_str())
+    }
+
+    fn hear(&mut self, period: &str) {
+        if self.latest.as_str() < period {
+            *self = Self { latest: period.to_owned(), is_now: false, minute: 0 };
+        }
+    }
+}
+
+impl Repeats {
+    /// The period, when every one of these hashes is known to stand in it for this payer.
+    pub(crate) fn all_known<'a>(&self, payer: &Payer, mut hashes: impl Iterator<Item = &'a TxHash>) -> Option<String> {
+        let now = jiff::Timestamp::now().as_millisecond();
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let Known { pairs, calendar } = &mut *known;
+        let period = calendar.get_mut(place(payer.resets))?.current(payer.resets, now)?;
+        hashes.all(|hash| pairs.contains(&self.digest(payer, period, hash))).then(|| period.to_owned())
+    }
+
+    /// What the ledger has just shown to hold.
+    pub(crate) fn learn(&self, payer: &Payer, period: &str, hashes: impl Iterator<Item = TxHash>) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(calendar) = known.calendar.get_mut(place(payer.resets)) {
+            calendar.hear(period);
+        }
+        for hash in hashes {
+            if known.pairs.len() >= REPEATS_MAX {
+                known.pairs.clear();
+            }
+            known.pairs.insert(self.digest(payer, period, &hash));
+        }
+    }
+
+    fn digest(&self, payer: &Payer, period: &str, hash: &TxHash) -> (u64, u64) {
+        let [one, other] = &self.digests;
+        let pair = (&payer.id, period, hash);
+        (one.hash_one(pair), other.hash_one(pair))
+    }
+}
+
+fn place(resets: Resets) -> usize {
+    match resets {
+        Resets::Daily => 0,
+        Resets::Monthly => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pair_is_known_in_its_period_and_for_its_payer_only() {
+        let repeats = Repeats::default();
+        let payer = |id: &str| Payer { id: id.to_owned(), resets: Resets::Monthly, limit: Some(1) };
+        let hash = |digit: &str| TxHash::parse(&format!("0x{}", digit.repeat(64))).unwrap();
+        let now = jiff::Timestamp::now().as_millisecond();
+        let period = Resets::Monthly.period(now);
+        if period != Resets::Monthly.period(now + SLACK_MILLIS) {
+            return;
+        }
+        let known = |id: &str, digit: &str| repeats.all_known(&payer(id), [hash(digit)].iter()).is_some();
+        repeats.learn(&payer("a"), "2020-01", [hash("1")].into_iter());
+        assert!(!known("a", "1"), "of another period");
+        repeats.learn(&payer("a"), &period, [hash("1")].into_iter());
+        assert!(known("a", "1") && !known("a", "2") && !known("b", "1"));
+        repeats.learn(&payer("b"), "9999-01", [].into_iter());
+        assert!(!known("a", "1"), "the ledger has gone on, so the clock was set back");
+    }
+}

@@ -1,0 +1,96 @@
+//! `taxon cache`: what was read from chains and kept, to look at and to clear.
+
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+use serde_json::json;
+
+use super::terminal::{print, table};
+use crate::app;
+use crate::cache::kinds_of;
+use crate::config::Config;
+use crate::store::{Clearing, Pile, Shelf};
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Command {
+    /// How much is kept, by kind and chain
+    Show {
+        /// One JSON object a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Forget what is kept; running instances forget it within seconds
+    Clear {
+        /// Only this kind
+        #[arg(long, value_name = "KIND")]
+        only: Option<Kind>,
+        /// Only what was read from this chain
+        #[arg(long, value_name = "SLUG")]
+        chain: Option<String>,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Kind {
+    Verdicts,
+    Facts,
+    Tokens,
+}
+
+pub(super) async fn run(config: &Config, command: &Command) -> anyhow::Result<ExitCode> {
+    let store = app::store(config).await?;
+    let shelf = Shelf::open(&config.database, &store)?;
+    match command {
+        Command::Show { json } => {
+            let piles = shelf.piles().await?;
+            if *json {
+                piles.iter().for_each(|pile| print(&format!("{}\n", line(pile))));
+            } else if piles.is_empty() {
+                print("Nothing is kept.\n");
+            } else {
+                print(&table(&["Kind", "Chain", "Rows", "Bytes", "Oldest", "Newest"], piles.iter().map(row)));
+            }
+        }
+        Command::Clear { only, chain } => {
+            let mut gone = 0u64;
+            let name = only.and_then(|kind| kind.to_possible_value());
+            for kind in name.map_or(vec![None], |name| kinds_of(name.get_name()).map(Some).collect()) {
+                let which = Clearing { kind: kind.map(str::to_owned), chain: chain.clone() };
+                gone = gone.saturating_add(shelf.clear(&which).await?);
+            }
+            print(&format!("{gone} rows are forgotten.\n"));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn row(pile: &Pile) -> Vec<String> {
+    vec![
+        word(&pile.kind).to_owned(),
+        pile.chain.clone(),
+        pile.rows.to_string(),
+        pile.bytes.to_string(),
+        when(pile.oldest),
+        when(pile.newest),
+    ]
+}
+
+fn line(pile: &Pile) -> serde_json::Value {
+    json!({
+        "kind": word(&pile.kind),
+        "chain": pile.chain,
+        "rows": pile.rows,
+        "bytes": pile.bytes,
+        "oldest": when(pile.oldest),
+        "newest": when(pile.newest),
+    })
+}
+
+/// Without the number of its format.
+fn word(kind: &str) -> &str {
+    kind.split('.').next().unwrap_or(kind)
+}
+
+fn when(millis: i64) -> String {
+    jiff::Timestamp::from_millisecond(millis).map(|at| at.to_string()).unwrap_or_default()
+}

@@ -1,0 +1,69 @@
+//! Targets of `fuzz/` over what callers and operators send. Only tests and the feature `fuzzing` compile this.
+
+use engine::TxHash;
+
+use crate::app::{BATCH_ITEMS_MAX, BatchRequest, Item, SingleRequest};
+pub use crate::cli::eval::labels::labels;
+pub use crate::config::config_file;
+use crate::error::ApiError;
+use crate::rest::body::parse;
+pub use crate::web::fuzzing::{headers, http, mcp};
+
+/// The body of either classify call: 1 to 100 items whose hashes are those that were written, or a refusal with one of the two codes for it.
+pub fn rest_body(bytes: &[u8]) {
+    let single = parse::<SingleRequest>(bytes).and_then(SingleRequest::item);
+    let batch = parse::<BatchRequest>(bytes).and_then(BatchRequest::items);
+    let written: Option<serde_json::Value> = serde_json::from_slice(bytes).ok();
+    let told = |pointer: String| written.as_ref().and_then(|body| body.pointer(&pointer)?.as_str());
+    for (at, item) in batch.iter().flatten().enumerate() {
+        is_the_item(item, told(format!("/hashes/{at}/hash")));
+        assert_eq!(item.tx_id.as_deref(), told(format!("/hashes/{at}/tx_id")));
+    }
+    single.iter().for_each(|item| is_the_item(item, told("/hash".to_owned())));
+    for refusal in [single.err(), batch.as_ref().err().cloned()].into_iter().flatten() {
+        assert!(matches!(refusal, ApiError::InvalidRequest(_) | ApiError::InvalidHash(_)), "{refusal}");
+        assert!(!refusal.to_string().is_empty());
+    }
+    assert!(batch.is_err() || batch.is_ok_and(|items| (1..=BATCH_ITEMS_MAX).contains(&items.len())));
+}
+
+fn is_the_item(item: &Item, told: Option<&str>) {
+    assert_eq!(told.and_then(|told| TxHash::parse(told).ok()), Some(item.hash));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fuzz::Shape::{Bytes, Json};
+    use fuzz::properties;
+
+    #[test]
+    fn bodies_of_classify_calls() {
+        properties(("rest_body", rest_body), Json, 1_000);
+    }
+
+    #[test]
+    fn headers_of_callers() {
+        properties(("headers", headers), Bytes, 1_000);
+    }
+
+    #[test]
+    fn requests_of_any_kind() {
+        properties(("http", http), Bytes, 200);
+    }
+
+    #[test]
+    fn messages_of_agents() {
+        properties(("mcp", mcp), Json, 200);
+    }
+
+    #[test]
+    fn labelled_sets() {
+        properties(("labels", labels), Json, 500);
+    }
+
+    #[test]
+    fn files_of_operators() {
+        properties(("config_file", config_file), Bytes, 500);
+    }
+}

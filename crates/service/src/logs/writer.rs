@@ -1,0 +1,187 @@
+//! Lines are handed to a thread of their own: whoever logs waits for no terminal, pipe or disk. What comes faster than it can be written is
+//! thrown away and counted, and the count is written as soon as there is room.
+
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tracing::Metadata;
+use tracing_subscriber::fmt::MakeWriter;
+
+use super::redact::redacted;
+use super::{Format, OURS};
+
+/// Lines that wait to be written.
+const WAITING_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Lines of so long are written together: a thread that wakes for each of them costs more than writing it.
+const GATHER: Duration = Duration::from_millis(5);
+/// At the end whoever reads has this long to take what waits.
+const FLUSH_SECONDS_MAX: u64 = 2;
+
+static LOST: AtomicU64 = AtomicU64::new(0);
+
+/// Lines that were thrown away since the start.
+pub(crate) fn lost() -> u64 {
+    LOST.load(Ordering::Relaxed)
+}
+
+pub(super) fn start(format: Format) -> io::Result<(Lines, Flush)> {
+    let shared = Arc::new(Shared::default());
+    let writing = Arc::clone(&shared);
+    std::thread::Builder::new().name("logs".to_owned()).spawn(move || writing.write(format))?;
+    Ok((Lines(Arc::clone(&shared)), Flush(shared)))
+}
+
+/// Where the formatter puts its lines.
+#[derive(Debug, Clone)]
+pub(super) struct Lines(Arc<Shared>);
+
+impl<'a> MakeWriter<'a> for Lines {
+    type Writer = Line<'a>;
+
+    fn make_writer(&'a self) -> Line<'a> {
+        Line { shared: &self.0, is_ours: false }
+    }
+
+    fn make_writer_for(&'a self, event: &Metadata<'_>) -> Line<'a> {
+        Line { shared: &self.0, is_ours: event.target() == OURS }
+    }
+}
+
+/// Where one event is written to.
+#[derive(Debug)]
+pub(super) struct Line<'a> {
+    shared: &'a Shared,
+    is_ours: bool,
+}
+
+impl Write for Line<'_> {
+    /// The formatter writes a line as a whole.
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.shared.take(line, self.is_ours);
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes what waits when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Flush(Arc<Shared>);
+
+impl Drop for Flush {
+    fn drop(&mut self) {
+        let is_busy = |state: &mut State| !state.lines.is_empty() || state.is_writing;
+        let patience = Duration::from_secs(FLUSH_SECONDS_MAX);
+        // A reader that takes nothing must not keep the program from ending.
+        drop(self.0.idle.wait_timeout_while(self.0.state(), patience, is_busy));
+    }
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    /// There is something to write.
+    work: Condvar,
+    /// Everything is written.
+    idle: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    lines: Vec<Waiting>,
+    bytes: usize,
+    lost: u64,
+    is_writing: bool,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    line: String,
+    is_ours: bool,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self, line: &[u8], is_ours: bool) {
+        let line = String::from_utf8_lossy(line).into_owned();
+        let mut state = self.state();
+        if state.bytes.saturating_add(line.len()) > WAITING_BYTES_MAX {
+            state.lost = state.lost.saturating_add(1);
+            LOST.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        let was_idle = state.lines.is_empty();
+        state.bytes = state.bytes.saturating_add(line.len());
+        state.lines.push(Waiting { line, is_ours });
+        drop(state);
+        if was_idle {
+            self.work.notify_one();
+        }
+    }
+
+    /// For as long as the program runs.
+    fn write(&self, format: Format) {
+        let mut lines: Vec<Waiting> = Vec::new();
+        loop {
+            drop(self.work.wait_while(self.state(), |state| state.lines.is_empty()));
+            std::thread::sleep(GATHER);
+            let mut state = self.state();
+            std::mem::swap(&mut state.lines, &mut lines);
+            let lost = std::mem::take(&mut state.lost);
+            state.bytes = 0;
+            state.is_writing = true;
+            drop(state);
+            let mut text = String::new();
+            for Waiting { line, is_ours } in lines.drain(..) {
+                if is_ours {
+                    text.push_str(&line);
+                } else {
+                    text.push_str(&redacted(&line));
+                }
+            }
+            if lost > 0 {
+                text.push_str(&told(format, lost));
+            }
+            // Where standard error is closed there is nobody to tell.
+            let _ = io::stderr().write_all(text.as_bytes());
+            self.state().is_writing = false;
+            self.idle.notify_all();
+        }
+    }
+}
+
+fn told(format: Format, lost: u64) -> String {
+    let now = Timestamp::now();
+    match format {
+        Format::Text => format!("{now:.6}  WARN taxon::logs: log lines were lost count={lost}\n"),
+        Format::Json => format!(
+            "{{\"time\":\"{now:.6}\",\"level\":\"WARN\",\"target\":\"taxon::logs\",\"message\":\"log lines were lost\",\"count\":{lost}}}\n"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waits_is_bounded_and_what_is_lost_is_counted() {
+        let shared = Shared::default();
+        let line = [b'x'; 64 * 1024];
+        for _ in 0..100 {
+            shared.take(&line, false);
+        }
+        let state = shared.state();
+        assert!(state.bytes <= WAITING_BYTES_MAX && state.lines.len() == WAITING_BYTES_MAX / line.len());
+        assert_eq!(state.lost, 100 - 64);
+        assert!(told(Format::Json, state.lost).contains("\"count\":36"));
+    }
+}

@@ -1,0 +1,252 @@
+//! The file: gzip, one JSON value a line. First what it is, then each table's name and columns before its rows, last how many rows
+//! there were and the SHA-256 of every line before. The sum finds damage; it keeps nobody from writing a file of their own.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::BackupError;
+use super::tables::{Kind, Table};
+
+/// Grows when a taxon that knows only earlier files would misread one.
+const FORMAT: u64 = 1;
+/// The longest row is a reading's note; anything near this is no row of ours.
+const LINE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// Rows of each table.
+pub type Counts = BTreeMap<String, u64>;
+
+/// The first line.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct About {
+    taxon_backup: u64,
+    /// The version of taxon that wrote it, and on which engine.
+    pub taxon: String,
+    pub engine: String,
+    /// Milliseconds since 1970.
+    pub taken_at: i64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Head {
+    table: String,
+    columns: Vec<String>,
+}
+
+/// The last line.
+#[derive(Serialize, Deserialize)]
+struct End {
+    rows: Counts,
+    sha256: String,
+}
+
+/// One value of a row.
+#[derive(Debug)]
+pub(super) enum Cell {
+    Text(Option<String>),
+    Number(Option<i64>),
+    Flag(Option<bool>),
+    Bytes(Option<Vec<u8>>),
+}
+
+impl Cell {
+    fn written(self) -> Value {
+        match self {
+            Self::Text(text) => text.into(),
+            Self::Number(number) => number.into(),
+            Self::Flag(flag) => flag.into(),
+            Self::Bytes(bytes) => bytes.map(|bytes| hex(&bytes)).into(),
+        }
+    }
+
+    fn read(kind: Kind, value: Value) -> Option<Self> {
+        let is_null = value.is_null();
+        let cell = match (kind, value) {
+            (Kind::Text, Value::String(text)) => Self::Text(Some(text)),
+            (Kind::Text, Value::Null) => Self::Text(None),
+            (Kind::Number, value) => Self::Number(value.as_i64()),
+            (Kind::Flag, value) => Self::Flag(value.as_bool()),
+            (Kind::Bytes, value) => Self::Bytes(value.as_str().and_then(unhex)),
+            (Kind::Text, _) => return None,
+        };
+        // What is there and is none of its kind must not become nothing.
+        (cell.is_null() == is_null).then_some(cell)
+    }
+
+    fn is_null(&self) -> bool {
+        match self {
+            Self::Text(value) => value.is_none(),
+            Self::Number(value) => value.is_none(),
+            Self::Flag(value) => value.is_none(),
+            Self::Bytes(value) => value.is_none(),
+        }
+    }
+}
+
+pub(super) struct Writer<W: Write> {
+    out: GzEncoder<W>,
+    digest: Sha256,
+    rows: Counts,
+    table: &'static str,
+}
+
+impl<W: Write> Writer<W> {
+    pub(super) fn start(out: W, engine: &str, taken_at: i64) -> Result<Self, BackupError> {
+        let out = GzEncoder::new(out, Compression::default());
+        let mut writer = Self { out, digest: Sha256::new(), rows: Counts::new(), table: "" };
+        let taxon = env!("CARGO_PKG_VERSION").to_owned();
+        writer.line(&About { taxon_backup: FORMAT, taxon, engine: engine.to_owned(), taken_at })?;
+        Ok(writer)
+    }
+
+    pub(super) fn table(&mut self, table: &Table) -> Result<(), BackupError> {
+        self.table = table.name;
+        self.rows.insert(table.name.to_owned(), 0);
+        let columns = table.names().into_iter().map(str::to_owned).collect();
+        self.line(&Head { table: table.name.to_owned(), columns })
+    }
+
+    pub(super) fn row(&mut self, cells: Vec<Cell>) -> Result<(), BackupError> {
+        if let Some(count) = self.rows.get_mut(self.table) {
+            *count = count.saturating_add(1);
+        }
+        self.line(&cells.into_iter().map(Cell::written).collect::<Vec<Value>>())
+    }
+
+    pub(super) fn finish(mut self) -> Result<(W, Counts), BackupError> {
+        let rows = std::mem::take(&mut self.rows);
+        let sha256 = hex(&self.digest.clone().finalize());
+        self.line(&End { rows: rows.clone(), sha256 })?;
+        Ok((self.out.finish()?, rows))
+    }
+
+    fn line(&mut self, value: &impl Serialize) -> Result<(), BackupError> {
+        let mut line = serde_json::to_vec(value).map_err(std::io::Error::from)?;
+        line.push(b'\n');
+        self.digest.update(&line);
+        Ok(self.out.write_all(&line)?)
+    }
+}
+
+/// The next part of a file.
+pub(super) enum Part {
+    Table {
+        table: &'static Table,
+        columns: Vec<&'static str>,
+    },
+    Row(Vec<Cell>),
+    /// Everything was there, as it was written.
+    End(Counts),
+}
+
+pub(super) struct Reader<R: Read> {
+    input: BufReader<GzDecoder<R>>,
+    digest: Sha256,
+    rows: Counts,
+    table: Option<(&'static Table, Vec<Kind>)>,
+    pub(super) about: About,
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads the first line: whatever does not begin as a backup does is none.
+    pub(super) fn open(input: R) -> Result<Self, BackupError> {
+        let mut input = BufReader::new(GzDecoder::new(input));
+        let line = next_line(&mut input).map_err(|_| BackupError::NoBackup)?.ok_or(BackupError::NoBackup)?;
+        let first: Value = serde_json::from_slice(&line).map_err(|_| BackupError::NoBackup)?;
+        let format = first.get("taxon_backup").and_then(Value::as_u64).ok_or(BackupError::NoBackup)?;
+        if format > FORMAT {
+            return Err(BackupError::Newer);
+        }
+        let about = serde_json::from_value(first).map_err(|_| BackupError::NoBackup)?;
+        let digest = Sha256::new_with_prefix(&line);
+        Ok(Self { input, digest, rows: Counts::new(), table: None, about })
+    }
+
+    pub(super) fn next(&mut self) -> Result<Part, BackupError> {
+        let line = next_line(&mut self.input)?.ok_or(BackupError::Damaged("it ends too early"))?;
+        let so_far = self.digest.clone();
+        self.digest.update(&line);
+        match serde_json::from_slice(&line).map_err(|_| BackupError::Damaged("a line is no JSON"))? {
+            Value::Array(values) => self.row(values),
+            value if value.get("table").is_some() => {
+                let head = serde_json::from_value(value).map_err(|_| BackupError::Damaged("a table has no columns"))?;
+                self.head(head)
+            }
+            value => {
+                let end = serde_json::from_value(value).map_err(|_| BackupError::Damaged("a line is no part of it"))?;
+                self.end(end, so_far)
+            }
+        }
+    }
+
+    fn head(&mut self, head: Head) -> Result<Part, BackupError> {
+        let table = Table::named(&head.table).ok_or(BackupError::Newer)?;
+        let columns: Option<Vec<_>> = head.columns.iter().map(|name| table.column(name)).collect();
+        let (columns, kinds) = columns.ok_or(BackupError::Newer)?.into_iter().unzip();
+        if self.rows.insert(head.table, 0).is_some() {
+            return Err(BackupError::Damaged("a table is there twice"));
+        }
+        self.table = Some((table, kinds));
+        Ok(Part::Table { table, columns })
+    }
+
+    fn row(&mut self, values: Vec<Value>) -> Result<Part, BackupError> {
+        let (table, kinds) = self.table.as_ref().ok_or(BackupError::Damaged("a row belongs to no table"))?;
+        let wrong = || BackupError::Damaged("a row does not fit its table");
+        if values.len() != kinds.len() {
+            return Err(wrong());
+        }
+        let cells = kinds.iter().zip(values).map(|(kind, value)| Cell::read(*kind, value));
+        let cells = cells.collect::<Option<_>>().ok_or_else(wrong)?;
+        if let Some(count) = self.rows.get_mut(table.name) {
+            *count = count.saturating_add(1);
+        }
+        Ok(Part::Row(cells))
+    }
+
+    /// Reads past the last line too, for the compressor's own sum stands behind it.
+    fn end(&mut self, end: End, so_far: Sha256) -> Result<Part, BackupError> {
+        if end.sha256 != hex(&so_far.finalize()) || end.rows != self.rows {
+            return Err(BackupError::Damaged("its sum is not that of its rows"));
+        }
+        if next_line(&mut self.input)?.is_some() {
+            return Err(BackupError::Damaged("something stands behind its end"));
+        }
+        Ok(Part::End(end.rows))
+    }
+}
+
+/// With its line feed; `None` at the end.
+fn next_line(input: &mut impl BufRead) -> Result<Option<Vec<u8>>, BackupError> {
+    let mut line = Vec::new();
+    input.take(LINE_BYTES_MAX).read_until(b'\n', &mut line).map_err(|error| match error.kind() {
+        std::io::ErrorKind::UnexpectedEof => BackupError::Damaged("it ends too early"),
+        std::io::ErrorKind::InvalidInput | std::io::ErrorKind::InvalidData => {
+            BackupError::Damaged("it cannot be decompressed")
+        }
+        _ => BackupError::Io(error),
+    })?;
+    match line.last() {
+        None => Ok(None),
+        Some(b'\n') => Ok(Some(line)),
+        Some(_) => Err(BackupError::Damaged("a line has no end")),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    if !text.is_ascii() || text.len() % 2 == 1 {
+        return None;
+    }
+    let pairs = (0..text.len()).step_by(2);
+    pairs.map(|at| text.get(at..at + 2).and_then(|pair| u8::from_str_radix(pair, 16).ok())).collect()
+}

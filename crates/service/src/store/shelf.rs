@@ -1,0 +1,160 @@
+//! Where what was read from chains outlives the process: rows of bytes by kind and key, which may be lost at any time. SQLite keeps
+//! them in a file of their own, so that the ledger never waits for them and a backup leaves them out; on PostgreSQL all instances
+//! share them.
+
+mod postgres;
+mod sqlite;
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::{Database, Store, StoreError};
+
+/// Rows that wait to be written; past it new ones are forgotten.
+const WRITES_WAITING_MAX: usize = 20_000;
+/// Rows of one transaction.
+const WRITE_ROWS_MAX: usize = 500;
+/// Rows that one trimming step deletes.
+const TRIM_ROWS_MAX: i64 = 1_000;
+/// Whoever looks here for what it could also ask a node for waits no longer than this.
+const LOAD_PATIENCE: Duration = Duration::from_secs(1);
+
+/// One row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    pub kind: &'static str,
+    pub key: String,
+    pub chain: String,
+    pub body: Vec<u8>,
+}
+
+/// What was found under a key.
+#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+pub struct Found {
+    pub key: String,
+    pub chain: String,
+    pub body: Vec<u8>,
+}
+
+/// What stands on the shelf, by kind and chain.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, sqlx::FromRow)]
+pub struct Pile {
+    pub kind: String,
+    pub chain: String,
+    pub rows: i64,
+    pub bytes: i64,
+    /// Milliseconds since 1970.
+    pub oldest: i64,
+    pub newest: i64,
+}
+
+/// Which rows to clear; `None` is all of them.
+#[derive(Debug, Clone, Default)]
+pub struct Clearing {
+    pub kind: Option<String>,
+    pub chain: Option<String>,
+}
+
+#[derive(Debug, Clone)]
+pub enum Shelf {
+    /// Nothing outlives the process.
+    Absent,
+    Sqlite(sqlite::Shelf),
+    Postgres(postgres::Shelf),
+}
+
+impl Shelf {
+    /// Beside the database that is in use.
+    pub fn open(database: &Database, store: &Store) -> Result<Self, StoreError> {
+        match (database, store) {
+            (Database::Sqlite(path), _) => Ok(Self::Sqlite(sqlite::Shelf::open(&Self::file(path))?)),
+            (Database::Postgres(_), Store::Postgres(store)) => {
+                Ok(Self::Postgres(postgres::Shelf::new(store.pool().clone())))
+            }
+            (Database::Postgres(_), Store::Sqlite(_)) => Ok(Self::Absent),
+        }
+    }
+
+    /// The file beside an embedded database.
+    pub fn file(database: &Path) -> std::path::PathBuf {
+        database.with_extension("cache.db")
+    }
+
+    /// What stands under these keys, in any order. A shelf that does not answer is as good as an empty one.
+    pub async fn load(&self, kind: &'static str, keys: Vec<String>) -> Vec<Found> {
+        if keys.is_empty() {
+            return Vec::new();
+        }
+        let load = async {
+            match self {
+                Self::Absent => Ok(Vec::new()),
+                Self::Sqlite(shelf) => shelf.load(kind, keys).await,
+                Self::Postgres(shelf) => shelf.load(kind, keys).await,
+            }
+        };
+        match tokio::time::timeout(LOAD_PATIENCE, load).await {
+            Ok(Ok(found)) => found,
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "what was kept could not be looked up");
+                Vec::new()
+            }
+            Err(_) => {
+                tracing::warn!("what was kept was not found in time");
+                Vec::new()
+            }
+        }
+    }
+
+    /// Writes later, and forgets the row when too many wait.
+    pub fn keep(&self, row: Row) {
+        match self {
+            Self::Absent => {}
+            Self::Sqlite(shelf) => shelf.keep(row),
+            Self::Postgres(shelf) => shelf.keep(row),
+        }
+    }
+
+    /// Waits until everything that was given to keep is written.
+    pub async fn flush(&self) {
+        match self {
+            Self::Absent => {}
+            Self::Sqlite(shelf) => shelf.flush().await,
+            Self::Postgres(shelf) => shelf.flush().await,
+        }
+    }
+
+    pub async fn piles(&self) -> Result<Vec<Pile>, StoreError> {
+        match self {
+            Self::Absent => Ok(Vec::new()),
+            Self::Sqlite(shelf) => shelf.piles().await,
+            Self::Postgres(shelf) => shelf.piles().await,
+        }
+    }
+
+    /// How many rows went. Running instances forget what they hold in memory too: the age tells them.
+    pub async fn clear(&self, which: &Clearing) -> Result<u64, StoreError> {
+        match self {
+            Self::Absent => Ok(0),
+            Self::Sqlite(shelf) => shelf.clear(which.clone()).await,
+            Self::Postgres(shelf) => shelf.clear(which).await,
+        }
+    }
+
+    /// Counts up whenever the shelf is cleared.
+    pub async fn age(&self) -> Result<i64, StoreError> {
+        match self {
+            Self::Absent => Ok(0),
+            Self::Sqlite(shelf) => shelf.age().await,
+            Self::Postgres(shelf) => shelf.age().await,
+        }
+    }
+
+    /// Deletes kinds that nobody knows any more, and then the oldest rows until so many bytes are left.
+    pub async fn trim(&self, kinds: &[&str], bytes_max: i64) -> Result<(), StoreError> {
+        match self {
+            Self::Absent => Ok(()),
+            Self::Sqlite(shelf) => shelf.trim(kinds, bytes_max).await,
+            Self::Postgres(shelf) => shelf.trim(kinds, bytes_max).await,
+        }
+    }
+}
