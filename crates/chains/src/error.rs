@@ -39,19 +39,6 @@ impl UpstreamError {
             Self::NotRetrievable => "tx_not_retrievable",
         }
     }
-
-    /// Whether the same question may be answered at another time or by another node.
-    pub fn is_retryable(&self) -> bool {
-        match self {
-            Self::Timeout
-            | Self::Unavailable
-            | Self::Behind
-            | Self::RateLimited
-            | Self::BadResponse(_)
-            | Self::Inconsistent(_) => true,
-            Self::NotRetrievable => false,
-        }
-    }
 }
 
 /// One call's failure: the node's own word on it, or no usable word at all.

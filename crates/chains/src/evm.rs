@@ -160,7 +160,8 @@ impl EvmChain {
         };
         let number = story.number();
         let Story { transaction, receipt, header } = story;
-        let timestamp = header.map_or(0, |header| header.timestamp.to::<u64>());
+        let header = header.ok_or(UpstreamError::Inconsistent("the block is not there"))?;
+        let timestamp = header.timestamp.to::<u64>();
         let timestamp = i64::try_from(timestamp).map_err(|_| UpstreamError::BadResponse("block time"))?;
         let internal = self.believed(trace, &transaction, &receipt).await;
         Ok(EvmFacts {

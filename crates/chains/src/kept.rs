@@ -15,82 +15,46 @@ use engine::{Chain, EvmFacts, SolanaFacts};
 use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 
 pub const FORMAT: &str = "facts.1";
 /// What has more bytes is not kept: it is read anew.
 const KEPT_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-#[derive(Serialize, Deserialize)]
-struct Evm<T, R, I, B, N, A> {
-    transaction: T,
-    receipt: R,
-    block: Option<Block>,
-    internal: I,
-    balances: B,
-    tokens: N,
-    also_on: A,
-}
-
-type OwnedEvm = Evm<
+/// Transaction, receipt, block, internal value, balances, tokens, other chains that hold it.
+type KeptEvm = (
     Transaction,
     Receipt,
+    Option<Block>,
     InternalValue,
     BTreeMap<Address, BalanceChange>,
     BTreeMap<Address, Arc<Token>>,
     Vec<String>,
->;
+);
 
-#[derive(Serialize, Deserialize)]
-struct Solana<T, N> {
-    transaction: T,
-    block: Option<Block>,
-    tokens: N,
-}
-
-type OwnedSolana = Solana<engine::solana::json::Transaction, BTreeMap<Key, Arc<Token>>>;
+/// Transaction, block, tokens.
+type KeptSolana = (engine::solana::json::Transaction, Option<Block>, BTreeMap<Key, Arc<Token>>);
 
 pub(crate) fn encode_evm(facts: &EvmFacts) -> Option<Vec<u8>> {
-    pack(&Evm {
-        transaction: &facts.transaction,
-        receipt: &facts.receipt,
-        block: facts.block,
-        internal: &facts.internal,
-        balances: &facts.balances,
-        tokens: &facts.tokens,
-        also_on: &facts.also_on,
-    })
+    let EvmFacts { chain: _, transaction, receipt, block, internal, balances, tokens, also_on } = facts;
+    pack(&(transaction, receipt, block, internal, balances, tokens, also_on))
 }
 
 pub(crate) fn decode_evm(chain: &Arc<Chain>, bytes: &[u8]) -> Option<EvmFacts> {
-    let kept: OwnedEvm = unpack(bytes)?;
-    Some(EvmFacts {
-        chain: Arc::clone(chain),
-        transaction: kept.transaction,
-        receipt: kept.receipt,
-        block: kept.block,
-        internal: kept.internal,
-        balances: kept.balances,
-        tokens: kept.tokens,
-        also_on: kept.also_on,
-    })
+    let (transaction, receipt, block, internal, balances, tokens, also_on) = unpack::<KeptEvm>(bytes)?;
+    Some(EvmFacts { chain: Arc::clone(chain), transaction, receipt, block, internal, balances, tokens, also_on })
 }
 
 pub(crate) fn encode_solana(facts: &SolanaFacts) -> Option<Vec<u8>> {
-    pack(&Solana { transaction: &facts.transaction, block: facts.block, tokens: &facts.tokens })
+    let SolanaFacts { chain: _, signature: _, transaction, block, tokens } = facts;
+    pack(&(transaction, block, tokens))
 }
 
 pub(crate) fn decode_solana(chain: &Arc<Chain>, signature: [u8; 64], bytes: &[u8]) -> Option<SolanaFacts> {
-    let kept: OwnedSolana = unpack(bytes)?;
-    let is_same = kept.transaction.signatures.first() == Some(&signature);
-    is_same.then(|| SolanaFacts {
-        chain: Arc::clone(chain),
-        signature,
-        transaction: kept.transaction,
-        block: kept.block,
-        tokens: kept.tokens,
-    })
+    let (transaction, block, tokens) = unpack::<KeptSolana>(bytes)?;
+    let is_same = transaction.signatures.first() == Some(&signature);
+    is_same.then(|| SolanaFacts { chain: Arc::clone(chain), signature, transaction, block, tokens })
 }
 
 fn pack<T: Serialize>(facts: &T) -> Option<Vec<u8>> {

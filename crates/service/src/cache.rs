@@ -101,10 +101,10 @@ struct Shelved<R> {
 
 /// How much each part holds.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Held {
-    pub(crate) name: &'static str,
-    pub(crate) entries: u64,
-    pub(crate) bytes: u64,
+struct Held {
+    name: &'static str,
+    entries: u64,
+    bytes: u64,
 }
 
 impl Cache {
@@ -246,7 +246,7 @@ impl Cache {
         self.verdicts.insert(asked, Arc::new(Verdict { row: Arc::clone(row), bytes, lifetime }));
     }
 
-    pub(crate) fn held(&self) -> [Held; 3] {
+    fn held(&self) -> [Held; 3] {
         let held = |name, entries, bytes| Held { name, entries, bytes };
         [
             held("verdicts", self.verdicts.entry_count(), self.verdicts.weighted_size()),
@@ -271,7 +271,7 @@ impl Cache {
         Ok(())
     }
 
-    pub(crate) fn forget(&self) {
+    fn forget(&self) {
         self.verdicts.invalidate_all();
         self.facts.invalidate_all();
         self.tokens.invalidate_all();

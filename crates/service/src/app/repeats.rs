@@ -58,8 +58,16 @@ impl Calendar {
 
 impl Repeats {
     /// The period, when every one of these hashes is known to stand in it for this payer.
-    pub(crate) fn all_known<'a>(&self, payer: &Payer, mut hashes: impl Iterator<Item = &'a TxHash>) -> Option<String> {
-        let now = jiff::Timestamp::now().as_millisecond();
+    pub(crate) fn all_known<'a>(&self, payer: &Payer, hashes: impl Iterator<Item = &'a TxHash>) -> Option<String> {
+        self.all_known_at(jiff::Timestamp::now().as_millisecond(), payer, hashes)
+    }
+
+    fn all_known_at<'a>(
+        &self,
+        now: i64,
+        payer: &Payer,
+        mut hashes: impl Iterator<Item = &'a TxHash>,
+    ) -> Option<String> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let Known { pairs, calendar } = &mut *known;
         let period = calendar.get_mut(place(payer.resets))?.current(payer.resets, now)?;
@@ -103,17 +111,18 @@ mod tests {
         let repeats = Repeats::default();
         let payer = |id: &str| Payer { id: id.to_owned(), resets: Resets::Monthly, limit: Some(1) };
         let hash = |digit: &str| TxHash::parse(&format!("0x{}", digit.repeat(64))).unwrap();
-        let now = jiff::Timestamp::now().as_millisecond();
-        let period = Resets::Monthly.period(now);
-        if period != Resets::Monthly.period(now + SLACK_MILLIS) {
-            return;
-        }
-        let known = |id: &str, digit: &str| repeats.all_known(&payer(id), [hash(digit)].iter()).is_some();
-        repeats.learn(&payer("a"), "2020-01", [hash("1")].into_iter());
-        assert!(!known("a", "1"), "of another period");
-        repeats.learn(&payer("a"), &period, [hash("1")].into_iter());
-        assert!(known("a", "1") && !known("a", "2") && !known("b", "1"));
-        repeats.learn(&payer("b"), "9999-01", [].into_iter());
-        assert!(!known("a", "1"), "the ledger has gone on, so the clock was set back");
+        let at = |text: &str| text.parse::<jiff::Timestamp>().unwrap().as_millisecond();
+        let known = |when: &str, id: &str, digit: &str| {
+            repeats.all_known_at(at(when), &payer(id), [hash(digit)].iter()).is_some()
+        };
+        let now = "2026-11-15T12:00:00Z";
+        repeats.learn(&payer("a"), "2026-10", [hash("1")].into_iter());
+        assert!(!known(now, "a", "1"), "of another period");
+        repeats.learn(&payer("a"), "2026-11", [hash("1")].into_iter());
+        assert!(known(now, "a", "1") && !known(now, "a", "2") && !known(now, "b", "1"));
+        assert!(!known("2026-11-30T23:56:00Z", "a", "1"), "so near to the end the ledger is asked");
+        assert!(!known("2026-12-01T00:00:00Z", "a", "1"), "the period is over");
+        repeats.learn(&payer("b"), "2026-12", [].into_iter());
+        assert!(!known(now, "a", "1"), "the ledger has gone on, so the clock was set back");
     }
 }
