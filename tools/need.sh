@@ -28,6 +28,7 @@ need_rust() {
   [ -f "$HOME/.cargo/env" ] && . "$HOME/.cargo/env"
   command -v cargo >/dev/null || die "cargo is missing: install a Rust toolchain, 1.95 or later (rustup.rs)"
   need cc build-essential
+  need make build-essential
 }
 
 # Debian keeps the server's programs out of PATH; tools/postgres looks in the same places.

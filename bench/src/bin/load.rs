@@ -4,8 +4,8 @@
 //! Calls go out at fixed times, whether or not earlier ones are answered, and each is timed from the moment it was due: a service that
 //! stalls cannot hide it by being asked less.
 //!
-//! `cargo build --release -p taxon && cargo run --release -p taxon-bench --bin load [--seconds N] [--soak]`. `--soak` is the same for ten
-//! minutes, and looks whether memory grows.
+//! `cargo build --release -p taxon && cargo run --release -p taxon-bench --bin load [--seconds N] [--soak] [--distinct N]`. `--soak` is
+//! the same for ten minutes, which takes more transactions than memory keeps verdicts of, and looks whether memory grows.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
@@ -46,6 +46,9 @@ struct Arguments {
     /// Ten minutes, and is there growth?
     #[arg(long)]
     soak: bool,
+    /// How many transactions there are to ask for, at least.
+    #[arg(long)]
+    distinct: Option<usize>,
 }
 
 /// What one call came to.
@@ -66,7 +69,8 @@ async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let seconds = arguments.seconds.unwrap_or(if arguments.soak { SOAK_SECONDS } else { SECONDS });
     let recording = Arc::new(Recording::demo()?);
     let upstream = Upstream::start(Arc::clone(&recording), Duration::ZERO)?;
-    let corpus = Arc::new(Corpus::new(&recording, KEYS, DISTINCT_MIN.max(NEW * (seconds + 1))));
+    let corpus =
+        Arc::new(Corpus::new(&recording, KEYS, arguments.distinct.unwrap_or(DISTINCT_MIN).max(NEW * (seconds + 1))));
     let warm_keys = corpus.hashes().len() / BATCH / WARM_CALLS + 1;
     let setup = setup(&upstream, seconds)?;
     let keys = setup.keys(KEYS + warm_keys)?;

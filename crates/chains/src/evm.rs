@@ -122,10 +122,10 @@ impl EvmChain {
         })
     }
 
-    /// What can be asked before the transaction itself is known.
+    /// What can be asked before the transaction itself is known. The finalized head is remembered for when it is.
     pub async fn early(&self, hash: B256) -> Early {
         let here = Endpoints::default();
-        let (receipt, trace) = tokio::join!(self.receipt(here, hash), self.trace(here, hash));
+        let (receipt, trace, _) = tokio::join!(self.receipt(here, hash), self.trace(here, hash), self.finalized_head());
         Early { receipt, trace }
     }
 

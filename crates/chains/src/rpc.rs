@@ -30,9 +30,11 @@ use roster::Roster;
 /// Calls in one HTTP request, besides two of our own. Providers refuse batches of more than a hundred.
 const BATCH_CALLS_MAX: usize = 98;
 /// How long it must be quiet before the calls gathered so far are sent.
-pub(crate) const GATHER_MILLIS: u64 = 2;
-/// No call waits longer than this for others to share its request with.
+const GATHER_MILLIS: u64 = 2;
+/// No call waits longer than this for others to share its request with; nor longer than the second while answers lie unheard, whose
+/// callers will ask for more: then the machine is busier than the nodes are.
 const GATHER_MILLIS_MAX: u64 = 12;
+const GATHER_UNHEARD_MILLIS_MAX: u64 = 50;
 /// Calls that may wait to be sent, per chain; past it the caller is told at once.
 const QUEUE_CALLS_MAX: usize = 20_000;
 /// Batches under way at once, per chain; and batches of traces alone, which may be slow without holding up the others.
@@ -165,6 +167,22 @@ impl Node {
         }
     }
 
+    /// Waits while more join, as calls wait for each other; `count` says how many have.
+    pub(crate) async fn let_others_join(&self, count: impl Fn() -> usize) {
+        let began = Instant::now();
+        loop {
+            let joined = count();
+            tokio::time::sleep(Duration::from_millis(GATHER_MILLIS)).await;
+            let is_busy = match &self.route {
+                Route::Live(live) => live.roster.unheard().is_any(),
+                Route::Tape(_) => false,
+            };
+            if (count() == joined && !is_busy) || began.elapsed() >= gather_max(is_busy) {
+                return;
+            }
+        }
+    }
+
     pub(crate) fn endpoints(&self) -> usize {
         match &self.route {
             Route::Live(live) => live.roster.count(),
@@ -219,7 +237,7 @@ impl Live {
         }
         let backstop = deadline + Duration::from_millis(BACKSTOP_MILLIS);
         match tokio::time::timeout_at(backstop, answer).await {
-            Ok(Ok(answered)) => answered,
+            Ok(Ok((answered, _))) => answered,
             Ok(Err(_)) => failed(UpstreamError::Unavailable),
             Err(_) => failed(UpstreamError::Timeout),
         }
@@ -230,16 +248,23 @@ impl Live {
 #[error("an upstream address is not a valid http or https URL")]
 pub struct InvalidEndpoint;
 
+fn gather_max(is_busy: bool) -> Duration {
+    Duration::from_millis(if is_busy { GATHER_UNHEARD_MILLIS_MAX } else { GATHER_MILLIS_MAX })
+}
+
 /// Waits for a first call, lets others join it while they keep coming, and sends them together.
 async fn gather(roster: Arc<Roster>, slots: Arc<Semaphore>, mut waiting: mpsc::Receiver<Pending>) {
     while let Some(first) = waiting.recv().await {
-        let latest = Instant::now() + Duration::from_millis(GATHER_MILLIS_MAX);
+        let began = Instant::now();
         let most = roster.batch_calls();
         let mut batch = vec![first];
         while batch.len() < most {
+            let is_busy = roster.unheard().is_any();
+            let latest = began + gather_max(is_busy);
             let quiet = latest.min(Instant::now() + Duration::from_millis(GATHER_MILLIS));
             match tokio::time::timeout_at(quiet, waiting.recv()).await {
                 Ok(Some(next)) => batch.push(next),
+                Err(_) if is_busy && Instant::now() < latest => {}
                 Ok(None) | Err(_) => break,
             }
         }

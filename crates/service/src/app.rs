@@ -65,7 +65,11 @@ impl App {
     }
 
     /// One row per item, in input order; what failed stays in its place with its error.
-    pub(crate) async fn classify_batch(&self, call: &Call, items: Vec<Item>) -> Result<Vec<Classification>, ApiError> {
+    pub(crate) async fn classify_batch(
+        &self,
+        call: &Call,
+        items: Vec<Item>,
+    ) -> Result<Vec<Arc<Classification>>, ApiError> {
         let named: Vec<(TxHash, Option<String>)> = items.iter().map(|item| (item.hash, item.tx_id.clone())).collect();
         let results = self.read(call, items).await?;
         Ok(named.into_iter().zip(results).map(|((hash, id), result)| self.reader.row(hash, id, result)).collect())

@@ -5,6 +5,8 @@
 //! nearer to the head, or half told, lives for seconds. A verdict follows from facts, question and rules, so it lives as long as its
 //! facts; the rules of a process never change, and on the shelf the rules' digest is part of the key.
 
+mod keys;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -13,15 +15,15 @@ use std::time::{Duration, Instant};
 use chains::{Fetched, TokenMemory, Upstreams, kept};
 use engine::evm::Token;
 use engine::opinion::Source;
-use engine::{Account, Classification, Policy, Question, TxHash};
+use engine::{Account, Classification, Question, TxHash};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use moka::Expiry;
 use moka::sync::Cache as Memory;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
-use crate::store::{Row, Shelf, StoreError};
+use crate::store::{Found, Row, Shelf, StoreError};
+use keys::{Asked, Place};
 
 /// Facts of a block that is not final yet.
 const FRESH: Duration = Duration::from_secs(3);
@@ -59,27 +61,17 @@ pub(crate) struct Cache {
     age: AtomicI64,
 }
 
-/// A transaction, and the chain that it was asked for on: `None` for one that no other chain can hold, whoever asks for it there or
-/// without a chain. Where it was asked for on another chain, it is that chain's absence which was shown.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Place {
-    hash: TxHash,
-    pinned: Option<String>,
+/// One of a call's questions: a transaction, the slug of the chain that it was asked for on, and what about it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) hash: TxHash,
+    pub(crate) pinned: Option<&'a str>,
+    pub(crate) question: &'a Question,
 }
 
-/// Everything that a verdict depends on beside facts and rules.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Asked {
-    place: Place,
-    wallet: Option<Account>,
-    /// A digest, for there may be a thousand of them.
-    own_wallets: Option<[u8; 32]>,
-    policy: Policy,
-    explain: bool,
-}
-
+/// What was read of a transaction, as bytes.
 #[derive(Debug)]
-struct Facts {
+pub(crate) struct Facts {
     chain: String,
     bytes: Vec<u8>,
     lifetime: Option<Duration>,
@@ -90,6 +82,30 @@ struct Verdict {
     row: Arc<Classification>,
     bytes: usize,
     lifetime: Option<Duration>,
+}
+
+impl Verdict {
+    fn new(row: Arc<Classification>, json_bytes: usize, lifetime: Option<Duration>) -> Self {
+        Self { row, bytes: json_bytes.saturating_mul(VERDICT_BYTES_PER_JSON_BYTE), lifetime }
+    }
+
+    fn unpack(body: &[u8]) -> Option<Self> {
+        let json = kept::unsqueeze(body)?;
+        let Shelved { source, row } = serde_json::from_slice::<Shelved<Classification>>(&json).ok()?;
+        Some(Self::new(Arc::new(Classification { source, ..row }), json.len(), None))
+    }
+
+    fn chain(&self) -> &str {
+        self.row.chain.as_deref().unwrap_or_default()
+    }
+}
+
+impl Facts {
+    /// Decoded. What the nodes could by now show more of is not believed.
+    pub(crate) fn decode(&self, hash: TxHash, upstreams: &Upstreams) -> Option<Fetched> {
+        let fetched = upstreams.decode(&self.chain, hash, &self.bytes)?;
+        (self.lifetime.is_some() || fetched.is_whole()).then_some(fetched)
+    }
 }
 
 /// A verdict as it stands on the shelf.
@@ -132,83 +148,79 @@ impl Cache {
         }
     }
 
-    /// The verdict on this question, where it is at hand.
-    pub(crate) fn verdict(
-        &self,
-        hash: TxHash,
-        pinned: Option<&str>,
-        question: &Question,
-    ) -> Option<Arc<Classification>> {
-        let mut asked = Asked::new(Place { hash, pinned: None }, question);
-        let is_there = |verdict: &Arc<Verdict>| pinned.is_none() || pinned == verdict.row.chain.as_deref();
-        let found = self.verdicts.get(&asked).filter(is_there).or_else(|| {
-            asked.place.pinned = Some(pinned?.to_owned());
-            self.verdicts.get(&asked)
-        });
-        count("verdicts", found.is_some());
-        found.map(|verdict| Arc::clone(&verdict.row))
+    /// The verdicts that are kept, one for each question: from memory where all of them are there, else from the shelf in one look.
+    pub(crate) async fn verdicts(&self, engine: &str, wanted: &[Wanted<'_>]) -> Vec<Option<Arc<Classification>>> {
+        let mut found: Vec<Option<Arc<Verdict>>> = wanted.iter().map(|wanted| self.verdict_in_memory(wanted)).collect();
+        if found.iter().any(Option::is_none) {
+            let missing = || wanted.iter().zip(&found).filter(|(_, found)| found.is_none()).map(|(wanted, _)| wanted);
+            let shelved = self.shelved_verdicts(engine, missing()).await;
+            for (wanted, found) in wanted.iter().zip(&mut found).filter(|(_, found)| found.is_none()) {
+                *found = wanted.asked().find_map(|asked| {
+                    shelved.get(&asked).filter(|verdict| asked.place.answers(verdict.chain(), wanted.pinned)).cloned()
+                });
+            }
+        }
+        for found in &found {
+            count("verdicts", found.is_some());
+        }
+        found.into_iter().map(|found| found.map(|verdict| Arc::clone(&verdict.row))).collect()
     }
 
-    /// Brings verdicts from the shelf to hand, for all questions of a call at once.
-    pub(crate) async fn fetch_verdicts<'a>(
+    fn verdict_in_memory(&self, wanted: &Wanted<'_>) -> Option<Arc<Verdict>> {
+        wanted.asked().find_map(|asked| {
+            self.verdicts.get(&asked).filter(|verdict| asked.place.answers(verdict.chain(), wanted.pinned))
+        })
+    }
+
+    /// What memory has no room for is told all the same.
+    async fn shelved_verdicts<'a>(
         &self,
         engine: &str,
-        wanted: impl Iterator<Item = (TxHash, Option<String>, &'a Question)>,
-    ) {
-        let mut places: HashMap<String, Asked> = HashMap::new();
-        for (hash, pinned, question) in wanted {
-            let pins = [Some(None), pinned.map(Some)];
-            for pinned in pins.into_iter().flatten() {
-                let asked = Asked::new(Place { hash, pinned }, question);
-                places.insert(asked.key(engine), asked);
+        wanted: impl Iterator<Item = &'a Wanted<'a>>,
+    ) -> HashMap<Asked, Arc<Verdict>> {
+        let mut sought: HashMap<String, Asked> =
+            wanted.flat_map(Wanted::asked).map(|asked| (asked.key(engine), asked)).collect();
+        let mut told = HashMap::new();
+        for found in self.shelf.load(VERDICTS, sought.keys().cloned().collect()).await {
+            if let (Some(verdict), Some(asked)) = (Verdict::unpack(&found.body), sought.remove(&found.key)) {
+                let verdict = Arc::new(verdict);
+                self.verdicts.insert(asked.clone(), Arc::clone(&verdict));
+                told.insert(asked, verdict);
             }
         }
-        for found in self.shelf.load(VERDICTS, places.keys().cloned().collect()).await {
-            let shelved = kept::unsqueeze(&found.body).and_then(|json| {
-                let shelved: Shelved<Classification> = serde_json::from_slice(&json).ok()?;
-                Some((shelved, json.len()))
-            });
-            if let (Some((shelved, json)), Some(asked)) = (shelved, places.remove(&found.key)) {
-                let row = Arc::new(Classification { source: shelved.source, ..shelved.row });
-                let bytes = json.saturating_mul(VERDICT_BYTES_PER_JSON_BYTE);
-                self.verdicts.insert(asked, Arc::new(Verdict { row, bytes, lifetime: None }));
-            }
-        }
+        told
     }
 
-    /// Facts that are at hand, decoded. What the nodes could by now show more of is not believed.
-    pub(crate) fn facts(&self, hash: TxHash, pinned: Option<&str>, upstreams: &Upstreams) -> Option<Fetched> {
-        let facts = self.facts_at_hand(hash, pinned);
-        let fetched = facts.and_then(|facts| {
-            let fetched = upstreams.decode(&facts.chain, hash, &facts.bytes)?;
-            (facts.lifetime.is_some() || fetched.is_whole()).then_some(fetched)
-        });
-        count("facts", fetched.is_some());
-        fetched
-    }
-
-    fn facts_at_hand(&self, hash: TxHash, pinned: Option<&str>) -> Option<Arc<Facts>> {
-        let anywhere = self.facts.get(&Place { hash, pinned: None });
-        anywhere
-            .filter(|facts| pinned.is_none() || pinned == Some(facts.chain.as_str()))
-            .or_else(|| self.facts.get(&Place { hash, pinned: Some(pinned?.to_owned()) }))
-    }
-
-    /// Brings facts from the shelf to hand, for all transactions of a call at once.
-    pub(crate) async fn fetch_facts(&self, wanted: &[(TxHash, Option<String>)], upstreams: &Upstreams) {
-        let mut keys = Vec::new();
-        for (hash, pinned) in wanted {
-            if self.facts_at_hand(*hash, pinned.as_deref()).is_none() {
-                keys.push((Place { hash: *hash, pinned: None }).key());
-                keys.extend(pinned.as_ref().map(|slug| Place { hash: *hash, pinned: Some(slug.clone()) }.key()));
+    /// The facts that are kept, one for each question: from memory where all of them are there, else from the shelf in one look.
+    pub(crate) async fn facts(&self, wanted: &[Wanted<'_>]) -> Vec<Option<Arc<Facts>>> {
+        let mut found: Vec<Option<Arc<Facts>>> = wanted.iter().map(|wanted| self.facts_in_memory(wanted)).collect();
+        if found.iter().any(Option::is_none) {
+            let missing = wanted.iter().zip(&found).filter(|(_, found)| found.is_none());
+            let keys = missing.flat_map(|(wanted, _)| wanted.places()).map(|place| place.key()).collect();
+            let mut shelved = HashMap::new();
+            for Found { key, chain, body } in self.shelf.load(kept::FORMAT, keys).await {
+                let facts = Arc::new(Facts { chain, bytes: body, lifetime: None });
+                if let Some(place) = Place::parse(&key) {
+                    self.facts.insert(place.clone(), Arc::clone(&facts));
+                    shelved.insert(place, facts);
+                }
+            }
+            for (wanted, found) in wanted.iter().zip(&mut found).filter(|(_, found)| found.is_none()) {
+                *found = wanted.places().find_map(|place| {
+                    shelved.get(&place).filter(|facts| place.answers(&facts.chain, wanted.pinned)).cloned()
+                });
             }
         }
-        for found in self.shelf.load(kept::FORMAT, keys).await {
-            let Some(place) = Place::parse(&found.key) else { continue };
-            if upstreams.serves(&found.chain) {
-                self.facts.insert(place, Arc::new(Facts { chain: found.chain, bytes: found.body, lifetime: None }));
-            }
+        for found in &found {
+            count("facts", found.is_some());
         }
+        found
+    }
+
+    fn facts_in_memory(&self, wanted: &Wanted<'_>) -> Option<Arc<Facts>> {
+        wanted
+            .places()
+            .find_map(|place| self.facts.get(&place).filter(|facts| place.answers(&facts.chain, wanted.pinned)))
     }
 
     /// Facts as they now stand, with what a question has added to them.
@@ -242,8 +254,7 @@ impl Cache {
             let chain = fetched.chain().slug.clone();
             self.shelf.keep(Row { kind: VERDICTS, key: asked.key(&row.engine), chain, body });
         }
-        let bytes = json.len().saturating_mul(VERDICT_BYTES_PER_JSON_BYTE);
-        self.verdicts.insert(asked, Arc::new(Verdict { row: Arc::clone(row), bytes, lifetime }));
+        self.verdicts.insert(asked, Arc::new(Verdict::new(Arc::clone(row), json.len(), lifetime)));
     }
 
     fn held(&self) -> [Held; 3] {
@@ -314,57 +325,6 @@ impl TokenMemory for Cache {
         {
             self.shelf.keep(Row { kind: TOKENS, key: token_key(chain, &token), chain: chain.to_owned(), body });
         }
-    }
-}
-
-impl Place {
-    /// A transaction that may come to stand on further chains is kept only for whoever names the chain.
-    fn of(hash: TxHash, pinned: Option<&str>, fetched: &Fetched) -> Option<Self> {
-        let slug = fetched.chain().slug.as_str();
-        match pinned {
-            Some(pinned) if pinned != slug || !fetched.is_unique() => {
-                Some(Self { hash, pinned: Some(pinned.to_owned()) })
-            }
-            None if !fetched.is_unique() => None,
-            Some(_) | None => Some(Self { hash, pinned: None }),
-        }
-    }
-
-    /// As it stands on the shelf.
-    fn key(&self) -> String {
-        match &self.pinned {
-            None => self.hash.to_string(),
-            Some(slug) => format!("{}@{slug}", self.hash),
-        }
-    }
-
-    fn parse(key: &str) -> Option<Self> {
-        let (hash, pinned) = key.split_once('@').map_or((key, None), |(hash, slug)| (hash, Some(slug.to_owned())));
-        Some(Self { hash: TxHash::parse(hash).ok()?, pinned })
-    }
-}
-
-impl Asked {
-    fn new(place: Place, question: &Question) -> Self {
-        let digest = |wallets: &[Account]| {
-            let mut hash = Sha256::new();
-            for wallet in wallets {
-                hash.update(wallet.to_string());
-                hash.update([0]);
-            }
-            hash.finalize().into()
-        };
-        let own_wallets = (!question.own_wallets.is_empty()).then(|| digest(&question.own_wallets));
-        Self { place, wallet: question.wallet, own_wallets, policy: question.policy, explain: question.explain }
-    }
-}
-
-impl Asked {
-    /// As it stands on the shelf, where other rules may have written too.
-    fn key(&self, engine: &str) -> String {
-        let Self { place, wallet, own_wallets, policy, explain } = self;
-        let whole = format!("{}|{wallet:?}|{own_wallets:?}|{policy:?}|{explain}|{engine}", place.key());
-        Sha256::digest(whole).iter().map(|byte| format!("{byte:02x}")).collect()
     }
 }
 

@@ -18,7 +18,7 @@ const DATABASE_FILE: &str = "taxon.db";
 const RATE_PER_MINUTE: u32 = 60;
 const POOL_ANON: i64 = 10;
 const POOL_DEV: i64 = 250;
-const CACHE_MEMORY_MIB: u32 = 64;
+const CACHE_MEMORY_MIB: u32 = 48;
 const CACHE_DISK_MIB: u32 = 4_096;
 
 /// The part of the configuration that flags set.

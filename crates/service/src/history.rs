@@ -2,9 +2,9 @@
 //! crash may lose that second; the ledger, which tells what was paid for, loses nothing.
 
 use std::collections::{BTreeMap, HashSet};
-use std::hash::{Hash, Hasher};
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use engine::Classification;
 
@@ -14,13 +14,15 @@ use crate::store::{Payer, Reading, Refusal, Store, StoreError};
 const READINGS_MAX: usize = 20_000;
 /// Owners and reasons that wait; past it new ones are not counted.
 const REFUSALS_MAX: usize = 10_000;
-/// Readings of one transaction: the ledger's writer waits no longer than they take.
-const WRITE_ROWS_MAX: usize = 500;
-/// Between two of them the ledger gets its turn: whoever finds SQLite locked looks again only now and then.
-const WRITE_GAP: Duration = Duration::from_millis(15);
+/// Readings of one transaction: the ledger's writer waits no longer than they take, and gets its turn after them.
+const WRITE_ROWS_MAX: usize = 150;
 /// A database that says nothing at all must not hold up the end of the service.
 const WRITE_PATIENCE: Duration = Duration::from_secs(10);
 const NOTE_BYTES_MAX: usize = 2_000;
+/// A reading that comes out as it did within about this time is not written again: only its time would be new.
+const SAME_FOR: Duration = Duration::from_secs(60);
+/// Readings that are remembered for that, twice over.
+const RECENT_MAX: usize = 100_000;
 const DAY_MILLIS: i64 = 86_400_000;
 
 #[derive(Debug)]
@@ -36,6 +38,36 @@ struct Kept {
     readings: HashSet<Latest>,
     /// By owner, day since 1970 and code.
     refusals: BTreeMap<(String, i64, &'static str), i64>,
+    recent: Recent,
+}
+
+/// Digests, under a secret of this process, of what was kept lately: of the current span of time, and of the one before.
+#[derive(Debug)]
+struct Recent {
+    secret: RandomState,
+    since: Instant,
+    now: HashSet<u64>,
+    before: HashSet<u64>,
+}
+
+impl Default for Recent {
+    fn default() -> Self {
+        Self { secret: RandomState::new(), since: Instant::now(), now: HashSet::new(), before: HashSet::new() }
+    }
+}
+
+impl Recent {
+    /// Whether this owner's reading is another than lately, or there was none.
+    fn is_new(&mut self, owner_id: &str, row: &Classification, now: Instant) -> bool {
+        if now.duration_since(self.since) >= SAME_FOR || self.now.len() >= RECENT_MAX {
+            self.before = std::mem::take(&mut self.now);
+            self.since = now;
+        }
+        let verdict = (row.category.name(), row.treatment.name(), row.taxable, row.confidence, row.needs_review);
+        let whole = (owner_id, &row.hash, &row.chain, row.perspective, verdict, &row.protocol, &row.review_note);
+        let digest = self.secret.hash_one(whole);
+        !self.before.contains(&digest) && self.now.insert(digest)
+    }
 }
 
 /// One per owner, hash and wallet: who reads a transaction again and again has one row.
@@ -90,10 +122,13 @@ impl History {
         if payer.is_anonymous() {
             return;
         }
-        let at = jiff::Timestamp::now().as_millisecond();
-        let readings: Vec<Reading> = rows.map(|row| reading(&payer.id, row, at)).collect();
-        if !readings.is_empty() {
-            self.kept.lock().unwrap_or_else(PoisonError::into_inner).keep(readings);
+        let (at, now) = (jiff::Timestamp::now().as_millisecond(), Instant::now());
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        for row in rows {
+            // What finds no room is not remembered either.
+            if kept.readings.len() >= READINGS_MAX || kept.recent.is_new(&payer.id, row, now) {
+                kept.keep([reading(&payer.id, row, at)]);
+            }
         }
     }
 
@@ -114,8 +149,10 @@ impl History {
     /// Writes down what has come together. What could not be written is kept for the next time.
     pub(crate) async fn write(&self) -> Result<(), StoreError> {
         let _turn = self.writing.lock().await;
-        let Kept { readings, refusals } =
-            std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner));
+        let (readings, refusals) = {
+            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            (std::mem::take(&mut kept.readings), std::mem::take(&mut kept.refusals))
+        };
         let mut readings: Vec<Reading> = readings.into_iter().map(|latest| latest.0).collect();
         let mut refusals: Vec<Refusal> =
             refusals.into_iter().map(|((owner_id, day, code), count)| Refusal { owner_id, day, code, count }).collect();
@@ -132,9 +169,6 @@ impl History {
             }
             readings = rest;
             refusals.clear();
-            if !readings.is_empty() {
-                tokio::time::sleep(WRITE_GAP).await;
-            }
         }
         Ok(())
     }

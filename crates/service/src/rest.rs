@@ -63,7 +63,8 @@ pub(crate) struct BatchResponse {
     api_version: &'static str,
     /// The number of results.
     count: usize,
-    results: Vec<Classification>,
+    #[schema(value_type = Vec<Classification>)]
+    results: Vec<Arc<Classification>>,
 }
 
 /// Classify up to 100 transactions

@@ -1,21 +1,20 @@
 //! What tokens say of themselves: one Multicall3 read where it stands, single calls where not.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use alloy_primitives::{Address, Bytes, U256, hex};
 use alloy_sol_types::{SolCall, sol};
 use engine::Account;
 use engine::evm::{TOKEN_TEXT_BYTES_MAX, Token};
 use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, Shared, join_all};
+use futures_util::future::{BoxFuture, Shared, WeakShared, join_all};
 use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::error::{CallError, UpstreamError};
 use crate::memory::TokenMemory;
-use crate::rpc::{GATHER_MILLIS, Node};
+use crate::rpc::Node;
 
 sol! {
     struct Call3 { address target; bool allowFailure; bytes callData; }
@@ -36,19 +35,25 @@ const IS_ERC721: [u8; 36] = hex!("01ffc9a780ac58cd000000000000000000000000000000
 
 type Answer = Option<Bytes>;
 type Known = BTreeMap<Address, Arc<Token>>;
-type Round = Shared<BoxFuture<'static, Result<Arc<Known>, UpstreamError>>>;
+type Asking = BoxFuture<'static, Result<Arc<Known>, UpstreamError>>;
+type Round = Shared<Asking>;
 
-/// Transactions in flight that ask for tokens at the same moment share one round of questions.
+/// Transactions in flight that ask for tokens at the same moment share one round of questions, and none asks for what another is
+/// being told.
 #[derive(Debug)]
 pub(super) struct Tokens {
     memory: Arc<dyn TokenMemory>,
     gathering: Mutex<Gathering>,
 }
 
+/// Whoever still waits drives a round, so none is lost with the one who opened it; and none is left over when all have gone.
 #[derive(Debug, Default)]
 struct Gathering {
+    /// The round that others can still join, and what it will ask for.
+    open: Option<WeakShared<Asking>>,
     wanted: BTreeSet<Address>,
-    round: Option<Round>,
+    /// Which round a token is asked for in.
+    rounds: BTreeMap<Address, WeakShared<Asking>>,
 }
 
 impl Tokens {
@@ -62,37 +67,61 @@ impl Tokens {
         tokens: &[Address],
     ) -> Result<Known, UpstreamError> {
         let (mut found, unknown) = self.at_hand(node, tokens);
-        if unknown.is_empty() {
-            return Ok(found);
+        for said in join_all(self.join_rounds(node, &unknown)).await {
+            let said = said?;
+            found.extend(unknown.iter().filter_map(|token| Some((*token, Arc::clone(said.get(token)?)))));
         }
-        let said = self.join_round(node, &unknown).await?;
-        let asked =
-            unknown.iter().filter_map(|token| said.get(token).map(|token_said| (*token, Arc::clone(token_said))));
-        found.extend(asked);
         Ok(found)
     }
 
-    /// Joins the round that is gathering, or opens one. Whoever still waits drives it, so none is lost with its opener.
-    fn join_round(self: &Arc<Self>, node: &Arc<Node>, unknown: &[Address]) -> Round {
-        let mut gathering = self.gathering.lock().unwrap_or_else(PoisonError::into_inner);
-        gathering.wanted.extend(unknown);
-        let open = || {
+    /// The rounds that these tokens are asked for in: of those under way, and of the one that is open or now opened.
+    fn join_rounds(self: &Arc<Self>, node: &Arc<Node>, unknown: &[Address]) -> Vec<Round> {
+        let mut gathering = self.gathering();
+        let mut joined: Vec<Round> = Vec::new();
+        for token in unknown {
+            let round = match gathering.rounds.get(token).and_then(WeakShared::upgrade) {
+                Some(round) => round,
+                None => self.ask_for(*token, node, &mut gathering),
+            };
+            if !joined.iter().any(|other| other.ptr_eq(&round)) {
+                joined.push(round);
+            }
+        }
+        joined
+    }
+
+    fn ask_for(self: &Arc<Self>, token: Address, node: &Arc<Node>, gathering: &mut Gathering) -> Round {
+        let round = gathering.open.as_ref().and_then(WeakShared::upgrade).unwrap_or_else(|| {
+            gathering.wanted.clear();
             let (tokens, node) = (Arc::clone(self), Arc::clone(node));
             async move { tokens.ask_round(&node).await.map(Arc::new) }.boxed().shared()
-        };
-        gathering.round.get_or_insert_with(open).clone()
+        });
+        gathering.open = round.downgrade();
+        gathering.wanted.insert(token);
+        gathering.rounds.extend(round.downgrade().map(|weak| (token, weak)));
+        round
     }
 
     async fn ask_round(&self, node: &Node) -> Result<Known, UpstreamError> {
-        tokio::time::sleep(Duration::from_millis(GATHER_MILLIS)).await;
+        node.let_others_join(|| self.gathering().wanted.len()).await;
         let wanted: Vec<Address> = {
-            let mut gathering = self.gathering.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::take(&mut *gathering).wanted.into_iter().collect()
+            let mut gathering = self.gathering();
+            gathering.open = None;
+            std::mem::take(&mut gathering.wanted).into_iter().collect()
         };
+        let found = self.recall_or_ask(node, &wanted).await;
+        let mut gathering = self.gathering();
+        for token in &wanted {
+            gathering.rounds.remove(token);
+        }
+        found
+    }
+
+    async fn recall_or_ask(&self, node: &Node, wanted: &[Address]) -> Result<Known, UpstreamError> {
         let recalled = self.memory.recall(&node.chain.slug, wanted.iter().map(|token| Account::Evm(*token)).collect());
         let recalled = recalled.await.into_iter().filter_map(|(token, said)| Some((token.evm()?, said)));
         let mut found: Known = recalled.collect();
-        let wanted: Vec<Address> = wanted.into_iter().filter(|token| !found.contains_key(token)).collect();
+        let wanted: Vec<Address> = wanted.iter().copied().filter(|token| !found.contains_key(token)).collect();
         let chunks = wanted.chunks(MULTICALL_TOKENS_MAX).map(|chunk| ask(node, chunk));
         for answers in join_all(chunks).await {
             for (token, said) in answers? {
@@ -102,6 +131,10 @@ impl Tokens {
             }
         }
         Ok(found)
+    }
+
+    fn gathering(&self) -> MutexGuard<'_, Gathering> {
+        self.gathering.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn at_hand(&self, node: &Node, tokens: &[Address]) -> (Known, Vec<Address>) {

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::http::{Sent, TOO_LARGE};
-use super::roster::{Endpoints, Pick, Roster, Ticket};
+use super::roster::{Endpoints, Pick, Roster, Ticket, Unheard};
 use super::wire::Answers;
 use crate::error::{CallError, UpstreamError};
 
@@ -35,7 +35,7 @@ pub(super) struct Pending {
     /// Endpoints that have been asked before, and are asked again only when there are no others.
     pub(super) avoid: Endpoints,
     pub(super) deadline: Instant,
-    pub(super) reply: oneshot::Sender<Answered>,
+    pub(super) reply: oneshot::Sender<(Answered, Unheard)>,
 }
 
 /// An answer, and which endpoint gave it.
@@ -52,20 +52,34 @@ pub(super) fn is_trace(method: &str) -> bool {
 
 /// Callers that still wait, by the place of their call in the batch.
 #[derive(Debug)]
-struct Desk {
+struct Desk<'a> {
     waiting: Vec<Option<Waiting>>,
+    unheard: &'a Unheard,
 }
 
 #[derive(Debug)]
 struct Waiting {
-    reply: oneshot::Sender<Answered>,
+    reply: oneshot::Sender<(Answered, Unheard)>,
     deadline: Instant,
     is_trace: bool,
     /// What was wrong when it was asked last.
     failure: Option<UpstreamError>,
 }
 
-impl Desk {
+impl Waiting {
+    /// A caller that has gone needs no answer.
+    fn tell(self, by: usize, answer: Result<Box<RawValue>, CallError>, unheard: &Unheard) {
+        let _ = self.reply.send((Answered { by: Some(by), answer }, unheard.clone()));
+    }
+
+    /// What was wrong when it was asked last, or else this.
+    fn fail(self, failure: UpstreamError, unheard: &Unheard) {
+        let error = self.failure.unwrap_or(failure);
+        let _ = self.reply.send((Answered { by: None, answer: Err(CallError::Upstream(error)) }, unheard.clone()));
+    }
+}
+
+impl Desk<'_> {
     /// The places that wait still. Whoever has gone needs no answer: the first chain that had the hash won. Whose time is up is
     /// told so.
     fn open(&mut self) -> Vec<usize> {
@@ -76,8 +90,7 @@ impl Desk {
                 open.extend(slot.as_ref().map(|_| place));
                 continue;
             };
-            let error = waiting.failure.unwrap_or(UpstreamError::Timeout);
-            let _ = waiting.reply.send(Answered { by: None, answer: Err(CallError::Upstream(error)) });
+            waiting.fail(UpstreamError::Timeout, self.unheard);
         }
         open
     }
@@ -103,8 +116,7 @@ impl Desk {
                 (Some(_), None) => {}
                 (None, _) => {
                     if let Some(waiting) = slot.take() {
-                        // A caller that has gone needs no answer.
-                        let _ = waiting.reply.send(Answered { by: Some(by), answer });
+                        waiting.tell(by, answer, self.unheard);
                     }
                 }
             }
@@ -130,8 +142,7 @@ impl Desk {
 
     fn give_up(self, failure: UpstreamError) {
         for waiting in self.waiting.into_iter().flatten() {
-            let error = waiting.failure.unwrap_or(failure);
-            let _ = waiting.reply.send(Answered { by: None, answer: Err(CallError::Upstream(error)) });
+            waiting.fail(failure, self.unheard);
         }
     }
 }
@@ -142,7 +153,7 @@ pub(super) async fn deliver(roster: &Arc<Roster>, batch: Vec<Pending>) {
     let deadline = latest.checked_sub(Duration::from_millis(LAST_WORD_MILLIS)).unwrap_or(latest);
     let avoid = batch.first().map(|pending| pending.avoid).unwrap_or_default();
     let mut calls = Vec::with_capacity(batch.len());
-    let mut desk = Desk { waiting: Vec::with_capacity(batch.len()) };
+    let mut desk = Desk { waiting: Vec::with_capacity(batch.len()), unheard: roster.unheard() };
     for Pending { method, params, deadline, reply, .. } in batch {
         calls.push((method, params));
         desk.waiting.push(Some(Waiting { reply, deadline, is_trace: is_trace(method), failure: None }));
@@ -227,7 +238,7 @@ struct Leg {
 
 impl Race<'_> {
     /// Ends when everybody has an answer or no request is under way. An error when no request brought any answer.
-    async fn run(&self, first: Ticket, desk: &mut Desk) -> Result<(), UpstreamError> {
+    async fn run(&self, first: Ticket, desk: &mut Desk<'_>) -> Result<(), UpstreamError> {
         let (first_at, first_sent) = (first.at(), first.sent());
         let places = desk.open();
         desk.forget_failures();
@@ -292,7 +303,7 @@ impl Race<'_> {
 
     /// What is sent beside a request that takes long: to another endpoint everything, traces apart; with no other endpoint, and
     /// traces that may be what takes so long, the rest without them.
-    fn hedges(&self, first_at: usize, desk: &mut Desk) -> Vec<(Ticket, Vec<usize>)> {
+    fn hedges(&self, first_at: usize, desk: &mut Desk<'_>) -> Vec<(Ticket, Vec<usize>)> {
         let (traces, plain): (Vec<usize>, Vec<usize>) =
             desk.open().into_iter().partition(|place| desk.is_trace(*place));
         if !traces.is_empty() {

@@ -31,12 +31,24 @@ pub(super) struct Roster {
     traces_apart: Mutex<Option<Instant>>,
     /// Something ended: whoever waits for a place looks again.
     changed: Notify,
+    unheard: Unheard,
 }
 
 #[derive(Debug)]
 struct Line {
     endpoint: Endpoint,
     pace: Mutex<Pace>,
+}
+
+/// Goes with every answer that is handed out, and is dropped when the caller takes it. While any are about, their callers have yet to
+/// run, and most will ask for more.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Unheard(Arc<()>);
+
+impl Unheard {
+    pub(super) fn is_any(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
 }
 
 /// A set of a chain's endpoints.
@@ -87,11 +99,22 @@ impl Roster {
         };
         let lines = urls.iter().map(line).collect::<Result<Vec<_>, _>>()?;
         let heads = Mutex::new(Heads::new(lines.len()));
-        Ok(Self { chain, lines, heads, traces_apart: Mutex::new(None), changed: Notify::new() })
+        Ok(Self {
+            chain,
+            lines,
+            heads,
+            traces_apart: Mutex::new(None),
+            changed: Notify::new(),
+            unheard: Unheard::default(),
+        })
     }
 
     pub(super) fn chain(&self) -> &Chain {
         &self.chain
+    }
+
+    pub(super) fn unheard(&self) -> &Unheard {
+        &self.unheard
     }
 
     pub(super) fn count(&self) -> usize {

@@ -13,7 +13,7 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared, WeakShared};
 
 use super::Item;
-use crate::cache::Cache;
+use crate::cache::{Cache, Facts, Wanted};
 use crate::error::ApiError;
 use crate::logs;
 
@@ -28,11 +28,32 @@ pub(crate) struct Reader {
     pub(crate) registry: Registry,
     pub(crate) upstreams: Upstreams,
     pub(crate) cache: Arc<Cache>,
-    fetches: Mutex<HashMap<Wanted, WeakShared<Fetching>>>,
+    fetches: Mutex<HashMap<Fetch, WeakShared<Fetching>>>,
+}
+
+/// An item on its way to an answer: its place in the call, and the chain that it names.
+struct Sought {
+    at: usize,
+    item: Item,
+    pinned: Option<Arc<Chain>>,
+}
+
+impl Sought {
+    fn slug(&self) -> Option<&str> {
+        self.pinned.as_ref().map(|chain| chain.slug.as_str())
+    }
+
+    fn wanted(&self) -> Wanted<'_> {
+        Wanted { hash: self.item.hash, pinned: self.slug(), question: &self.item.question }
+    }
+}
+
+fn wanted(sought: &[Sought]) -> Vec<Wanted<'_>> {
+    sought.iter().map(Sought::wanted).collect()
 }
 
 /// A transaction, and the chain that it was asked for on.
-type Wanted = (TxHash, Option<String>);
+type Fetch = (TxHash, Option<String>);
 /// A fetch that several callers may wait for. Whoever still waits drives it, so none is lost with the one who began it.
 type Fetching = BoxFuture<'static, Result<Fetched, FetchError>>;
 
@@ -45,96 +66,87 @@ impl Reader {
 
     /// One answer per item, in input order: an item that fails fails alone, and what is at hand waits for nothing.
     pub(crate) async fn read(self: &Arc<Self>, items: Vec<Item>) -> Vec<Answer> {
-        let mut answers: Vec<Option<Answer>> = items.iter().map(|item| self.at_hand(item)).collect();
-        let mut missing: Vec<(usize, Item)> =
-            items.into_iter().enumerate().filter(|(at, _)| answers.get(*at).is_some_and(Option::is_none)).collect();
-        if !missing.is_empty() {
-            let asked = missing.iter().map(|(_, item)| (item.hash, self.pinned(item), &item.question));
-            self.cache.fetch_verdicts(&self.rules.engine, asked).await;
-            missing.retain(|(at, item)| match (answers.get_mut(*at), self.at_hand(item)) {
-                (Some(slot), Some(answer)) => {
-                    *slot = Some(answer);
-                    false
-                }
-                _ => true,
-            });
-            let wanted: Vec<Wanted> = missing.iter().map(|(_, item)| (item.hash, self.pinned(item))).collect();
-            self.cache.fetch_facts(&wanted, &self.upstreams).await;
+        let mut answers: Vec<Answer> = vec![Err(ApiError::Internal); items.len()];
+        let mut tell = |at: usize, answer: Answer| {
+            if let Some(slot) = answers.get_mut(at) {
+                *slot = answer;
+            }
+        };
+        let mut sought = Vec::with_capacity(items.len());
+        for (at, item) in items.into_iter().enumerate() {
+            match item.chain.as_deref().map(|name| self.served(name)).transpose() {
+                Ok(pinned) => sought.push(Sought { at, item, pinned }),
+                Err(error) => tell(at, Err(error)),
+            }
         }
+        let verdicts = self.cache.verdicts(&self.rules.engine, &wanted(&sought)).await;
+        let mut missing = Vec::new();
+        for (sought, verdict) in sought.into_iter().zip(verdicts) {
+            match verdict {
+                Some(row) => tell(sought.at, Ok(corrected(row, sought.slug()))),
+                None => missing.push(sought),
+            }
+        }
+        let known = self.cache.facts(&wanted(&missing)).await;
         let mut running = Vec::with_capacity(missing.len());
-        for (at, item) in missing {
-            let (hash, reader) = (item.hash, Arc::clone(self));
+        for (sought, known) in missing.into_iter().zip(known) {
+            let (at, hash, reader) = (sought.at, sought.item.hash, Arc::clone(self));
             // A task of its own, so that a fault in one item stays in that item.
-            running.push((at, hash, tokio::spawn(logs::carried(async move { reader.classify_item(&item).await }))));
+            let task = tokio::spawn(logs::carried(async move { reader.classify(&sought, known).await }));
+            running.push((at, hash, task));
         }
         for (at, hash, task) in running {
-            let answer = task.await.unwrap_or_else(|fault| {
+            let done = task.await.unwrap_or_else(|fault| {
                 tracing::error!(%hash, %fault, "classification failed");
                 Err(ApiError::Internal)
             });
-            if let Some(slot) = answers.get_mut(at) {
-                *slot = Some(answer);
-            }
+            tell(at, done);
         }
-        answers.into_iter().map(|answer| answer.unwrap_or(Err(ApiError::Internal))).collect()
+        answers
     }
 
     /// The same, as the rows of a batch: what failed stays in its place with its error.
-    pub(crate) async fn rows(self: &Arc<Self>, items: Vec<Item>) -> Vec<Classification> {
+    pub(crate) async fn rows(self: &Arc<Self>, items: Vec<Item>) -> Vec<Arc<Classification>> {
         let named: Vec<(TxHash, Option<String>)> = items.iter().map(|item| (item.hash, item.tx_id.clone())).collect();
         let results = self.read(items).await;
         named.into_iter().zip(results).map(|((hash, id), result)| self.row(hash, id, result)).collect()
     }
 
-    /// An answer as a row of a batch.
-    pub(super) fn row(&self, hash: TxHash, id: Option<String>, answer: Answer) -> Classification {
-        let mut row = answer.map_or_else(|error| self.errored(hash, &error), Arc::unwrap_or_clone);
-        row.id = id;
+    /// An answer as a row of a batch. What has no name of its own is shared with whoever else is told the same.
+    pub(super) fn row(&self, hash: TxHash, id: Option<String>, answer: Answer) -> Arc<Classification> {
+        let mut row = answer.unwrap_or_else(|error| Arc::new(self.errored(hash, &error)));
+        if id.is_some() {
+            Arc::make_mut(&mut row).id = id;
+        }
         row
     }
 
-    /// What needs no waiting: a verdict that is in memory, or a chain that is not served.
-    fn at_hand(&self, item: &Item) -> Option<Answer> {
-        let pinned = match item.chain.as_deref().map(|name| self.served(name)).transpose() {
-            Ok(pinned) => pinned,
-            Err(error) => return Some(Err(error)),
-        };
-        let pinned = pinned.as_ref().map(|chain| chain.slug.as_str());
-        self.cache.verdict(item.hash, pinned, &item.question).map(|row| Ok(corrected(row, pinned)))
-    }
-
-    /// The slug of the chain that the item names.
-    fn pinned(&self, item: &Item) -> Option<String> {
-        item.chain.as_deref().and_then(|name| self.registry.find(name)).map(|chain| chain.slug.clone())
-    }
-
-    async fn classify_item(self: &Arc<Self>, item: &Item) -> Answer {
-        let pinned = self.pinned(item);
-        match tokio::time::timeout(Duration::from_secs(ITEM_SECONDS_MAX), self.answer(item, pinned.clone())).await {
+    async fn classify(self: &Arc<Self>, sought: &Sought, known: Option<Arc<Facts>>) -> Answer {
+        match tokio::time::timeout(Duration::from_secs(ITEM_SECONDS_MAX), self.answer(sought, known)).await {
             Ok(answer) => answer,
             Err(_) => Err(ApiError::Upstream {
-                chain: pinned.unwrap_or_else(|| "chain detection".to_owned()),
+                chain: sought.slug().unwrap_or("chain detection").to_owned(),
                 code: "upstream_timeout",
                 reason: "the nodes did not answer in time".to_owned(),
             }),
         }
     }
 
-    async fn answer(self: &Arc<Self>, item: &Item, pinned: Option<String>) -> Answer {
-        let pin = pinned.as_deref();
-        let known = self.cache.facts(item.hash, pin, &self.upstreams);
+    async fn answer(self: &Arc<Self>, sought: &Sought, known: Option<Arc<Facts>>) -> Answer {
+        let (pinned, Item { hash, question, .. }) = (sought.slug(), &sought.item);
+        let known = known.and_then(|facts| facts.decode(*hash, &self.upstreams));
         let (fetched, is_new) = match known {
             Some(fetched) => (fetched, false),
-            None => (self.fetch(item.hash, pinned.clone()).await?, true),
+            None => (self.fetch(*hash, pinned.map(str::to_owned)).await?, true),
         };
-        let complete = fetched.complete(&item.question, &self.rules).await?;
+        let complete = fetched.complete(question, &self.rules).await?;
         if is_new || !complete.is_same(&fetched) {
-            self.cache.keep_facts(item.hash, pin, &complete);
+            self.cache.keep_facts(*hash, pinned, &complete);
         }
-        let read = complete.classify(&item.question, &self.rules);
+        let read = complete.classify(question, &self.rules);
         let row = Arc::new(read.map_err(|_| ApiError::WalletNotInTransaction)?);
-        self.cache.keep_verdict(item.hash, pin, &item.question, &complete, &row);
-        Ok(corrected(row, pin))
+        self.cache.keep_verdict(*hash, pinned, question, &complete, &row);
+        Ok(corrected(row, pinned))
     }
 
     /// Callers who want the same transaction at the same moment share one fetch.
@@ -143,7 +155,7 @@ impl Reader {
         if fetches.len() >= FETCHES_SWEPT_AT {
             fetches.retain(|_, fetch| fetch.upgrade().is_some());
         }
-        let wanted: Wanted = (hash, pinned);
+        let wanted: Fetch = (hash, pinned);
         if let Some(fetch) = fetches.get(&wanted).and_then(WeakShared::upgrade) {
             return fetch;
         }

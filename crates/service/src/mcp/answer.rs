@@ -1,5 +1,7 @@
 //! What an agent is told of a batch: the REST rows with the review floor and the names of older releases, or a line for each.
 
+use std::sync::Arc;
+
 use engine::category::Treatment;
 use engine::classification::{API_VERSION, AssetLeg, Classification};
 use engine::opinion::Source;
@@ -44,7 +46,8 @@ pub(super) enum AgentRow {
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct WholeRow {
     #[serde(flatten)]
-    row: Classification,
+    #[schema(value_type = Classification)]
+    row: Arc<Classification>,
     /// Deprecated, gone in the next minor version: old name of `category`.
     #[schema(value_type = String, deprecated)]
     tx_type: Category,
@@ -98,28 +101,28 @@ pub(super) struct SummaryRow {
     review_note: Option<String>,
 }
 
-pub(super) fn batch(rows: Vec<Classification>, fields: Fields) -> AgentBatch {
-    let dress = |mut row: Classification| {
+pub(super) fn batch(rows: Vec<Arc<Classification>>, fields: Fields) -> AgentBatch {
+    let dress = |mut row: Arc<Classification>| {
         hold_to_floor(&mut row);
         match fields {
             Fields::All => AgentRow::Whole(Box::new(whole(row))),
-            Fields::Summary => AgentRow::Summary(Box::new(summary(row))),
+            Fields::Summary => AgentRow::Summary(Box::new(summary(&row))),
         }
     };
     AgentBatch { api_version: API_VERSION, count: rows.len(), results: rows.into_iter().map(dress).collect() }
 }
 
-fn hold_to_floor(row: &mut Classification) {
+fn hold_to_floor(row: &mut Arc<Classification>) {
     if row.confidence < REVIEW_FLOOR && !row.needs_review {
         let confidence = row.confidence;
-        row.defer(format!(
+        Arc::make_mut(row).defer(format!(
             "The agent interface leaves readings under {REVIEW_FLOOR} to a person, and this one has {confidence}: one source read it so, and \
              nothing contradicts it."
         ));
     }
 }
 
-fn whole(row: Classification) -> WholeRow {
+fn whole(row: Arc<Classification>) -> WholeRow {
     WholeRow {
         tx_type: row.category,
         tax_category: row.treatment,
@@ -130,24 +133,24 @@ fn whole(row: Classification) -> WholeRow {
     }
 }
 
-fn summary(row: Classification) -> SummaryRow {
+fn summary(row: &Classification) -> SummaryRow {
     let legs = |sign: char, legs: &[AssetLeg]| -> Vec<String> {
         legs.iter().map(|leg| format!("{sign}{} {}", leg.amount, leg.symbol)).collect()
     };
     let moved = [legs('-', &row.assets.sent), legs('+', &row.assets.received)].concat().join(", ");
     SummaryRow {
-        id: row.id,
+        id: row.id.clone(),
         error: row.error,
-        hash: row.hash,
-        chain: row.chain,
+        hash: row.hash.clone(),
+        chain: row.chain.clone(),
         category: row.category,
         treatment: row.treatment,
         taxable: row.taxable,
         confidence: row.confidence,
         needs_review: row.needs_review,
-        protocol: row.protocol,
+        protocol: row.protocol.clone(),
         moved,
         perspective: row.perspective,
-        review_note: row.review_note,
+        review_note: row.review_note.clone(),
     }
 }

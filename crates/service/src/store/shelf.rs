@@ -6,12 +6,16 @@ mod postgres;
 mod sqlite;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{Database, Store, StoreError};
 
-/// Rows that wait to be written; past it new ones are forgotten.
+/// Rows that wait to be written, and their bytes; past either new ones are forgotten.
 const WRITES_WAITING_MAX: usize = 20_000;
+const BYTES_WAITING_MAX: usize = 32 * 1024 * 1024;
 /// Rows of one transaction.
 const WRITE_ROWS_MAX: usize = 500;
 /// Rows that one trimming step deletes.
@@ -26,6 +30,31 @@ pub struct Row {
     pub key: String,
     pub chain: String,
     pub body: Vec<u8>,
+}
+
+/// A row that waits to be written, and the room that it takes until then.
+#[derive(Debug)]
+struct Waiting {
+    row: Row,
+    _room: OwnedSemaphorePermit,
+}
+
+/// Room for rows that wait, in bytes.
+#[derive(Debug, Clone)]
+struct Room(Arc<Semaphore>);
+
+impl Default for Room {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(BYTES_WAITING_MAX)))
+    }
+}
+
+impl Room {
+    fn take(&self, row: Row) -> Option<Waiting> {
+        let bytes = u32::try_from(row.key.len().saturating_add(row.body.len())).ok()?;
+        let room = Arc::clone(&self.0).try_acquire_many_owned(bytes).ok()?;
+        Some(Waiting { row, _room: room })
+    }
 }
 
 /// What was found under a key.

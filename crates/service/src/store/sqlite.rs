@@ -1,14 +1,18 @@
 //! The embedded engine: one file in WAL mode. Turns at the ledger go through one writer, on a thread of its own, whose callers share
-//! commits; everything else is rare, and uses connections of its own.
+//! commits; everything else uses connections of its own. All writers of the process take turns.
 
+mod checkpoints;
 mod turns;
 mod writer;
 
+use std::ops::{Deref, DerefMut};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteLockingMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{Connection, Row, SqlitePool};
+use sqlx::{Connection, Row, SqliteConnection, SqlitePool};
+use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::backup::BackupError;
 use super::{
@@ -16,21 +20,54 @@ use super::{
     PAGE_ROWS_MAX, PURGE_ROWS_MAX, Payer, Purged, Standing, StoreError, Turn, Turned, Waiting, migration_failed,
     millis,
 };
+use checkpoints::{LOG_BYTES, LOG_PAGES_MAX};
 use writer::Writer;
 
 const CONNECTIONS_MAX: u32 = 8;
-/// The ledger's writer is busy all the time under load; whoever writes beside it waits for a gap.
+/// Another process may be writing.
 const BUSY_SECONDS_MAX: u64 = 30;
 /// Whoever wants the database for itself waits this long for a process that is about to end.
 const ALONE_SECONDS_MAX: u64 = 3;
 /// Takes the write lock at once, so that two writers wait for each other and never fail halfway.
 const BEGIN: &str = "BEGIN IMMEDIATE";
 
+/// Where this process's writers wait for one another. SQLite has no queue: whoever finds it locked looks again after up to a tenth of
+/// a second, and may find it locked again.
+type Gate = Arc<Mutex<()>>;
+
 #[derive(Debug, Clone)]
 pub struct Sqlite {
     pool: SqlitePool,
+    gate: Gate,
     writer: Writer,
     clock: Clock,
+}
+
+/// A transaction that writes. Until it ends, no other of this process does.
+#[derive(Debug)]
+pub struct Writing {
+    transaction: sqlx::Transaction<'static, sqlx::Sqlite>,
+    _turn: OwnedMutexGuard<()>,
+}
+
+impl Writing {
+    pub(super) async fn commit(self) -> Result<(), sqlx::Error> {
+        self.transaction.commit().await
+    }
+}
+
+impl Deref for Writing {
+    type Target = SqliteConnection;
+
+    fn deref(&self) -> &SqliteConnection {
+        &self.transaction
+    }
+}
+
+impl DerefMut for Writing {
+    fn deref_mut(&mut self) -> &mut SqliteConnection {
+        &mut self.transaction
+    }
 }
 
 impl Sqlite {
@@ -43,8 +80,10 @@ impl Sqlite {
             .connect_with(options(path))
             .await?;
         migrate(&pool).await?;
-        let writer = Writer::start(path)?;
-        Ok(Self { pool, writer, clock })
+        let gate = Gate::default();
+        let writer = Writer::start(path, Arc::clone(&gate))?;
+        checkpoints::start(path, &gate)?;
+        Ok(Self { pool, gate, writer, clock })
     }
 
     /// One connection that nobody else may stand beside: whoever has the database open keeps it from being had.
@@ -69,9 +108,10 @@ impl Sqlite {
         &self.pool
     }
 
-    /// A transaction that writes.
-    pub(super) async fn begin(&self) -> Result<sqlx::Transaction<'static, sqlx::Sqlite>, StoreError> {
-        Ok(self.pool.begin_with(BEGIN).await?)
+    /// A transaction that writes, once it is its turn.
+    pub(super) async fn begin(&self) -> Result<Writing, StoreError> {
+        let turn = Arc::clone(&self.gate).lock_owned().await;
+        Ok(Writing { transaction: self.pool.begin_with(BEGIN).await?, _turn: turn })
     }
 
     /// Milliseconds since 1970.
@@ -90,7 +130,7 @@ impl Sqlite {
 
     pub(super) async fn create_key(&self, key: &NewKey) -> Result<(), StoreError> {
         let now = self.clock.millis() / 1000;
-        let mut transaction = self.pool.begin_with(BEGIN).await?;
+        let mut transaction = self.begin().await?;
         sqlx::query("INSERT INTO owners (id, email, created_at) VALUES (?, ?, ?) ON CONFLICT (email) DO NOTHING")
             .bind(&key.owner_id)
             .bind(&key.email)
@@ -156,7 +196,7 @@ impl Sqlite {
     }
 
     pub(super) async fn touch_keys(&self, used: &[(String, i64)]) -> Result<(), StoreError> {
-        let mut transaction = self.pool.begin_with(BEGIN).await?;
+        let mut transaction = self.begin().await?;
         for (id, at) in used {
             sqlx::query("UPDATE keys SET last_used_at = max(coalesce(last_used_at, 0), ?) WHERE id = ?")
                 .bind(at / 1000)
@@ -224,7 +264,7 @@ impl Sqlite {
         let open = super::Resets::Monthly.period(self.clock.millis());
         let mut purged = Purged::default();
         loop {
-            let mut transaction = self.pool.begin_with(BEGIN).await?;
+            let mut transaction = self.begin().await?;
             let events = sqlx::query(
                 "DELETE FROM outbox WHERE seq IN
                      (SELECT seq FROM outbox WHERE delivered_at < ? AND period < ? ORDER BY seq LIMIT ?)",
@@ -324,7 +364,7 @@ impl Sqlite {
     }
 
     pub(super) async fn delivered(&self, payer: &str, up_to: i64) -> Result<(), StoreError> {
-        let mut transaction = self.pool.begin_with(BEGIN).await?;
+        let mut transaction = self.begin().await?;
         sqlx::query("UPDATE outbox SET delivered_at = ? WHERE payer = ? AND seq <= ? AND delivered_at IS NULL")
             .bind(self.clock.millis())
             .bind(payer)
@@ -368,6 +408,8 @@ fn options(path: &Path) -> SqliteConnectOptions {
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
+        .pragma("wal_autocheckpoint", LOG_PAGES_MAX.to_string())
+        .pragma("journal_size_limit", LOG_BYTES.to_string())
         .foreign_keys(true)
         .busy_timeout(Duration::from_secs(BUSY_SECONDS_MAX))
 }

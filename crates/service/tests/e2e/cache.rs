@@ -96,6 +96,24 @@ silent = true
 "#;
 
 #[tokio::test]
+async fn what_memory_has_no_room_for_comes_from_the_disk() {
+    let (anvil, scenario) = mainnet().await;
+    let (proxy, taxon) = counted(anvil).await;
+    let hash = settled(&taxon, scenario).await;
+    let first = taxon.classify(&hash).await.body;
+    let (setup, key) = (taxon.setup.clone().with("TAXON_CACHE_MEMORY_MIB", "0"), taxon.key.clone());
+    assert_eq!(taxon.stop().await, Some(0));
+    let taxon = setup.start_on(free_port(), key).await;
+    proxy.requests();
+    for body in [json!({ "hash": hash }), json!({ "hash": hash, "chain": "local" })] {
+        assert_eq!(taxon.post("/v1/classify", &body).await.body, first, "the verdict");
+    }
+    let body = json!({ "hash": hash, "policy": { "lp": "non_taxable" } });
+    assert_eq!(taxon.post("/v1/classify", &body).await.body["assets"], first["assets"], "from the facts");
+    assert_eq!(proxy.requests(), 0);
+}
+
+#[tokio::test]
 async fn clearing_reaches_a_running_service() {
     let (anvil, scenario) = mainnet().await;
     let (proxy, taxon) = counted(anvil).await;

@@ -21,6 +21,7 @@ pub struct Proxy {
 }
 
 struct Inside {
+    client: reqwest::Client,
     node: String,
     tamper: Box<Tamper>,
     requests: Arc<AtomicUsize>,
@@ -29,7 +30,12 @@ struct Inside {
 impl Proxy {
     pub async fn start(node: &str, tamper: impl Fn(&Value, Value) -> Value + Send + Sync + 'static) -> Self {
         let requests = Arc::new(AtomicUsize::new(0));
-        let inside = Inside { node: node.to_owned(), tamper: Box::new(tamper), requests: Arc::clone(&requests) };
+        let inside = Inside {
+            client: reqwest::Client::new(),
+            node: node.to_owned(),
+            tamper: Box::new(tamper),
+            requests: Arc::clone(&requests),
+        };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let router = Router::new().fallback(forward).with_state(Arc::new(inside));
@@ -46,7 +52,7 @@ impl Proxy {
 async fn forward(State(inside): State<Arc<Inside>>, body: Bytes) -> Vec<u8> {
     inside.requests.fetch_add(1, Ordering::SeqCst);
     let asked: Value = serde_json::from_slice(&body).unwrap();
-    let sent = reqwest::Client::new().post(&inside.node).header("content-type", "application/json").body(body.to_vec());
+    let sent = inside.client.post(&inside.node).header("content-type", "application/json").body(body);
     let answered: Value = sent.send().await.unwrap().json().await.unwrap();
     let told = match (asked, answered) {
         (Value::Array(asked), Value::Array(answered)) => {

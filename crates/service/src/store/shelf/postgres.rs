@@ -6,7 +6,7 @@ use sqlx::{PgPool, Row as _};
 use tokio::sync::{mpsc, oneshot};
 
 use super::super::StoreError;
-use super::{Clearing, Found, Pile, Row, TRIM_ROWS_MAX, WRITE_ROWS_MAX, WRITES_WAITING_MAX};
+use super::{Clearing, Found, Pile, Room, Row, TRIM_ROWS_MAX, WRITE_ROWS_MAX, WRITES_WAITING_MAX, Waiting};
 
 /// A write that takes longer is given up.
 const WRITE_PATIENCE: Duration = Duration::from_secs(10);
@@ -15,11 +15,12 @@ const WRITE_PATIENCE: Duration = Duration::from_secs(10);
 pub struct Shelf {
     pool: PgPool,
     jobs: mpsc::Sender<Job>,
+    room: Room,
 }
 
 #[derive(Debug)]
 enum Job {
-    Keep(Row),
+    Keep(Waiting),
     Flush(oneshot::Sender<()>),
 }
 
@@ -28,7 +29,7 @@ impl Shelf {
     pub(super) fn new(pool: PgPool) -> Self {
         let (jobs, to_do) = mpsc::channel(WRITES_WAITING_MAX);
         tokio::spawn(work(pool.clone(), to_do));
-        Self { pool, jobs }
+        Self { pool, jobs, room: Room::default() }
     }
 
     pub(super) async fn load(&self, kind: &'static str, keys: Vec<String>) -> Result<Vec<Found>, StoreError> {
@@ -38,7 +39,7 @@ impl Shelf {
 
     pub(super) fn keep(&self, row: Row) {
         // A row that finds no room is read again some time.
-        let _ = self.jobs.try_send(Job::Keep(row));
+        let _ = self.room.take(row).map(|waiting| self.jobs.try_send(Job::Keep(waiting)));
     }
 
     pub(super) async fn flush(&self) {
@@ -110,19 +111,20 @@ async fn work(pool: PgPool, mut jobs: mpsc::Receiver<Job>) {
     }
 }
 
-async fn write(pool: &PgPool, rows: &mut Vec<Row>) -> Result<(), sqlx::Error> {
+async fn write(pool: &PgPool, rows: &mut Vec<Waiting>) -> Result<(), sqlx::Error> {
     // One statement may touch a row once, and then the latest counts; two instances take their rows in one order, so that neither waits
     // for the other for ever.
     rows.reverse();
-    rows.sort_by(|one, other| (one.kind, &one.key).cmp(&(other.kind, &other.key)));
-    rows.dedup_by(|older, newer| older.kind == newer.kind && older.key == newer.key);
+    rows.sort_by(|one, other| (one.row.kind, &one.row.key).cmp(&(other.row.kind, &other.row.key)));
+    rows.dedup_by(|older, newer| older.row.kind == newer.row.kind && older.row.key == newer.row.key);
     if rows.is_empty() {
         return Ok(());
     }
-    let kinds: Vec<&str> = rows.iter().map(|row| row.kind).collect();
-    let keys: Vec<&str> = rows.iter().map(|row| row.key.as_str()).collect();
-    let chains: Vec<&str> = rows.iter().map(|row| row.chain.as_str()).collect();
-    let bodies: Vec<&[u8]> = rows.iter().map(|row| row.body.as_slice()).collect();
+    let rows = || rows.iter().map(|waiting| &waiting.row);
+    let kinds: Vec<&str> = rows().map(|row| row.kind).collect();
+    let keys: Vec<&str> = rows().map(|row| row.key.as_str()).collect();
+    let chains: Vec<&str> = rows().map(|row| row.chain.as_str()).collect();
+    let bodies: Vec<&[u8]> = rows().map(|row| row.body.as_slice()).collect();
     sqlx::query(
         "INSERT INTO cache_rows (kind, key, chain, body, at)
          SELECT kind, key, chain, body, (extract(epoch FROM clock_timestamp()) * 1000)::bigint

@@ -7,7 +7,7 @@ use rusqlite::{Connection, params};
 use tokio::sync::{mpsc, oneshot};
 
 use super::super::{Clock, StoreError};
-use super::{Clearing, Found, Pile, Row, TRIM_ROWS_MAX, WRITE_ROWS_MAX, WRITES_WAITING_MAX};
+use super::{Clearing, Found, Pile, Room, Row, TRIM_ROWS_MAX, WRITE_ROWS_MAX, WRITES_WAITING_MAX, Waiting};
 
 const BUSY_SECONDS_MAX: u64 = 5;
 const READS_WAITING_MAX: usize = 1_024;
@@ -30,7 +30,8 @@ const TABLES: &str = "
 #[derive(Debug, Clone)]
 pub struct Shelf {
     jobs: mpsc::Sender<Job>,
-    rows: mpsc::Sender<Row>,
+    rows: mpsc::Sender<Waiting>,
+    room: Room,
 }
 
 type Work = Box<dyn FnOnce(&mut Connection) + Send>;
@@ -63,7 +64,7 @@ impl Shelf {
         let thread = std::thread::Builder::new().name("cache".to_owned());
         let runtime = tokio::runtime::Handle::current();
         thread.spawn(move || runtime.block_on(work(connection, to_do, to_write))).map_err(|error| unusable(&error))?;
-        Ok(Self { jobs, rows })
+        Ok(Self { jobs, rows, room: Room::default() })
     }
 
     async fn ask<T: Send + 'static>(
@@ -94,7 +95,7 @@ impl Shelf {
 
     pub(super) fn keep(&self, row: Row) {
         // A row that finds no room is read again some time.
-        let _ = self.rows.try_send(row);
+        let _ = self.room.take(row).map(|waiting| self.rows.try_send(waiting));
     }
 
     pub(super) async fn flush(&self) {
@@ -193,7 +194,7 @@ fn remove(path: &Path) {
     }
 }
 
-async fn work(mut connection: Connection, mut jobs: mpsc::Receiver<Job>, mut rows: mpsc::Receiver<Row>) {
+async fn work(mut connection: Connection, mut jobs: mpsc::Receiver<Job>, mut rows: mpsc::Receiver<Waiting>) {
     let mut written = Vec::new();
     loop {
         tokio::select! {
@@ -219,7 +220,7 @@ async fn work(mut connection: Connection, mut jobs: mpsc::Receiver<Job>, mut row
     }
 }
 
-fn write(connection: &mut Connection, rows: &mut Vec<Row>) {
+fn write(connection: &mut Connection, rows: &mut Vec<Waiting>) {
     let now = Clock::System.millis();
     let mut all = || -> rusqlite::Result<()> {
         let transaction = connection.transaction()?;
@@ -227,7 +228,7 @@ fn write(connection: &mut Connection, rows: &mut Vec<Row>) {
             "INSERT INTO cache_rows (kind, key, chain, body, at) VALUES (?, ?, ?, ?, ?)
              ON CONFLICT DO UPDATE SET chain = excluded.chain, body = excluded.body, at = excluded.at",
         )?;
-        for row in rows.iter() {
+        for Waiting { row, .. } in rows.iter() {
             insert.execute(params![row.kind, row.key, row.chain, row.body, now])?;
         }
         drop(insert);

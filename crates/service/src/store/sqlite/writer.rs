@@ -9,7 +9,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::super::StoreError;
 use super::super::turn::{Turn, Turned};
-use super::{BUSY_SECONDS_MAX, turns};
+use super::checkpoints::{LOG_BYTES, LOG_PAGES_MAX};
+use super::{BUSY_SECONDS_MAX, Gate, turns};
 
 /// Turns that share one commit.
 const GROUP_MAX: usize = 256;
@@ -31,12 +32,13 @@ struct Job {
 }
 
 impl Writer {
-    pub(super) fn start(path: &Path) -> Result<Self, StoreError> {
+    pub(super) fn start(path: &Path, gate: Gate) -> Result<Self, StoreError> {
         let unusable =
             |error: &dyn std::error::Error| StoreError::Unusable(format!("the ledger cannot be opened: {error}"));
         let connection = open(path).map_err(|error| unusable(&error))?;
         let (queue, jobs) = mpsc::channel(QUEUE_MAX);
-        let thread = std::thread::Builder::new().name("ledger".to_owned()).spawn(move || write(connection, jobs));
+        let thread =
+            std::thread::Builder::new().name("ledger".to_owned()).spawn(move || write(connection, jobs, &gate));
         thread.map_err(|error| unusable(&error))?;
         Ok(Self { queue })
     }
@@ -54,15 +56,26 @@ fn open(path: &Path) -> rusqlite::Result<Connection> {
     connection.busy_timeout(Duration::from_secs(BUSY_SECONDS_MAX))?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES_MAX)?;
+    connection.pragma_update(None, "journal_size_limit", LOG_BYTES)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     Ok(connection)
 }
 
-fn write(mut connection: Connection, mut jobs: mpsc::Receiver<Job>) {
+fn write(mut connection: Connection, mut jobs: mpsc::Receiver<Job>, gate: &Gate) {
     let mut group = Vec::new();
     let mut is_flushed = true;
     while jobs.blocking_recv_many(&mut group, GROUP_MAX) > 0 {
-        match commit(&mut connection, &group, &mut is_flushed) {
+        let turn = gate.blocking_lock();
+        // Whoever came while this waited shares the commit.
+        while group.len() < GROUP_MAX
+            && let Ok(job) = jobs.try_recv()
+        {
+            group.push(job);
+        }
+        let done = commit(&mut connection, &group, &mut is_flushed);
+        drop(turn);
+        match done {
             Ok(answers) => {
                 for (job, answer) in group.drain(..).zip(answers) {
                     // A caller that has gone away needs no answer.
