@@ -1,7 +1,7 @@
 //! What was read for whom, and who was refused: kept in memory for a second and written together, so that no caller waits for it. A
 //! crash may lose that second; the ledger, which tells what was paid for, loses nothing.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ const NOTE_BYTES_MAX: usize = 2_000;
 /// A reading that comes out as it did within about this time is not written again: only its time would be new.
 const SAME_FOR: Duration = Duration::from_secs(60);
 /// Readings that are remembered for that, twice over.
-const RECENT_MAX: usize = 100_000;
+const LATELY_MAX: usize = 100_000;
 const DAY_MILLIS: i64 = 86_400_000;
 
 #[derive(Debug)]
@@ -38,35 +38,37 @@ struct Kept {
     readings: HashSet<Latest>,
     /// By owner, day since 1970 and code.
     refusals: BTreeMap<(String, i64, &'static str), i64>,
-    recent: Recent,
+    lately: Lately,
 }
 
-/// Digests, under a secret of this process, of what was kept lately: of the current span of time, and of the one before.
+/// What was kept last under each key, as digests under a secret of this process: in the current span of time, and in the one before.
 #[derive(Debug)]
-struct Recent {
+struct Lately {
     secret: RandomState,
     since: Instant,
-    now: HashSet<u64>,
-    before: HashSet<u64>,
+    now: HashMap<u64, u64>,
+    before: HashMap<u64, u64>,
 }
 
-impl Default for Recent {
+impl Default for Lately {
     fn default() -> Self {
-        Self { secret: RandomState::new(), since: Instant::now(), now: HashSet::new(), before: HashSet::new() }
+        Self { secret: RandomState::new(), since: Instant::now(), now: HashMap::new(), before: HashMap::new() }
     }
 }
 
-impl Recent {
-    /// Whether this owner's reading is another than lately, or there was none.
-    fn is_new(&mut self, owner_id: &str, row: &Classification, now: Instant) -> bool {
-        if now.duration_since(self.since) >= SAME_FOR || self.now.len() >= RECENT_MAX {
+impl Lately {
+    /// Whether this is another than the last one under its key, or there was none lately.
+    fn is_new(&mut self, key: impl Hash, verdict: impl Hash, now: Instant) -> bool {
+        if now.duration_since(self.since) >= SAME_FOR || self.now.len() >= LATELY_MAX {
             self.before = std::mem::take(&mut self.now);
             self.since = now;
         }
-        let verdict = (row.category.name(), row.treatment.name(), row.taxable, row.confidence, row.needs_review);
-        let whole = (owner_id, &row.hash, &row.chain, row.perspective, verdict, &row.protocol, &row.review_note);
-        let digest = self.secret.hash_one(whole);
-        !self.before.contains(&digest) && self.now.insert(digest)
+        let (key, verdict) = (self.secret.hash_one(key), self.secret.hash_one(verdict));
+        let is_new = self.now.get(&key).or_else(|| self.before.get(&key)) != Some(&verdict);
+        if is_new {
+            self.now.insert(key, verdict);
+        }
+        is_new
     }
 }
 
@@ -125,8 +127,11 @@ impl History {
         let (at, now) = (jiff::Timestamp::now().as_millisecond(), Instant::now());
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         for row in rows {
+            let key = (&payer.id, &row.hash, row.perspective);
+            let verdict = (row.category.name(), row.treatment.name(), row.taxable, row.confidence, row.needs_review);
+            let verdict = (verdict, &row.chain, &row.protocol, &row.review_note);
             // What finds no room is not remembered either.
-            if kept.readings.len() >= READINGS_MAX || kept.recent.is_new(&payer.id, row, now) {
+            if kept.readings.len() >= READINGS_MAX || kept.lately.is_new(key, verdict, now) {
                 kept.keep([reading(&payer.id, row, at)]);
             }
         }
@@ -235,6 +240,19 @@ mod tests {
         assert_eq!(cut("short\0"), "short\u{fffd}");
         let long = format!("x{}", "é".repeat(2_000));
         assert_eq!(cut(&long).len(), 1_999);
+    }
+
+    #[test]
+    fn only_what_came_out_as_the_last_time_is_left_out() {
+        let (mut lately, start) = (Lately::default(), Instant::now());
+        let mut is_new = |key: &str, verdict: &str, spans: u32| lately.is_new(key, verdict, start + SAME_FOR * spans);
+        assert!(is_new("a", "swap", 0));
+        assert!(!is_new("a", "swap", 0), "the same again");
+        assert!(is_new("b", "swap", 0), "another transaction");
+        assert!(is_new("a", "transfer", 0), "another policy");
+        assert!(is_new("a", "swap", 0), "and back: the last one counts, not any before it");
+        assert!(!is_new("a", "swap", 2), "the span before is remembered");
+        assert!(is_new("a", "swap", 4), "and then forgotten");
     }
 
     #[test]
