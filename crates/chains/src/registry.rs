@@ -68,22 +68,46 @@ impl Registry {
 /// What is wrong with a file, by line and reason. The parser also quotes the line, and its reason may quote a value: either may hold the
 /// address of an upstream, or another secret.
 pub fn toml_fault(text: &str, error: &toml::de::Error) -> String {
-    let line = error.span().and_then(|span| text.get(..span.start)).map_or(0, |head| head.lines().count());
-    let reason = error.message();
-    let told = match (reason.find('"'), reason.rfind('"')) {
-        (Some(from), Some(to)) if from < to => {
-            let (before, after) = (reason.get(..=from), reason.get(to..));
-            format!("{}…{}", before.unwrap_or_default(), after.unwrap_or_default())
-        }
+    let line = error.span().and_then(|span| text.get(..span.start)).map_or(0, |head| head.matches('\n').count());
+    let told = without(error.message(), "\"", "\"", |_| false);
+    let told = without(&told, "`", "`, expected", is_setting);
+    format!("line {}: {}", line.saturating_add(1), told.replace(char::is_control, " "))
+}
+
+/// A name that stands where a setting should may be shown, if it could be one: a secret in its place is not.
+fn is_setting(name: &str) -> bool {
+    const SETTING_CHARS_MAX: usize = 24;
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte == b'_';
+    name.len() <= SETTING_CHARS_MAX && name.bytes().all(is_plain)
+}
+
+/// The reason without what it quotes, from the first mark to the last, unless that may be shown.
+fn without(reason: &str, from: &str, to: &str, may_be_shown: fn(&str) -> bool) -> String {
+    let quoted = reason.split_once(from).and_then(|(before, rest)| Some((before, rest.rsplit_once(to)?)));
+    match quoted {
+        Some((before, (quoted, after))) if !may_be_shown(quoted) => format!("{before}{from}…{to}{after}"),
         _ => reason.to_owned(),
-    };
-    format!("line {}: {}", line.max(1), told.replace(char::is_control, " "))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use engine::Family;
+
+    #[test]
+    fn a_fault_never_shows_what_may_be_a_secret() {
+        #[derive(Debug, serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct File {
+            #[allow(dead_code, reason = "only its name counts")]
+            listen: Option<u16>,
+        }
+        let fault = |text: &str| toml_fault(text, &toml::from_str::<File>(text).expect_err("a fault"));
+        assert_eq!(fault("lisen = 1"), "line 1: unknown field `lisen`, expected `listen`");
+        assert_eq!(fault("\n\"https://a/key`, expected `x\" = 1"), "line 2: unknown field `…`, expected `listen`");
+        assert_eq!(fault("listen = \"https://a/key\""), "line 1: invalid type: string \"…\", expected u16");
+    }
 
     #[test]
     fn the_embedded_registry_is_sound() {

@@ -6,7 +6,7 @@ use super::wire::{Parsed, parse};
 use crate::error::{CallError, UpstreamError};
 
 /// The first byte tells how many calls were sent, the rest is the body. Every call has one answer, and an answer is the first that carries
-/// the call's id; nothing else is ever believed, least of all an absence.
+/// the call's id; nothing else is ever believed, least of all an absence. Only an error may stand without an id, where one call was sent.
 pub fn rpc_body(bytes: &[u8]) {
     const CALLS_MAX: u8 = 8;
     let Some((count, body)) = bytes.split_first() else { return };
@@ -20,9 +20,9 @@ pub fn rpc_body(bytes: &[u8]) {
         }
     };
     assert_eq!(answers.len(), count);
-    let replies = match serde_json::from_slice(body) {
-        Ok(Value::Array(replies)) => replies,
-        Ok(one) => vec![one],
+    let (replies, only) = match serde_json::from_slice(body) {
+        Ok(Value::Array(replies)) => (replies, None),
+        Ok(one) => (vec![one.clone()], Some(one).filter(|_| count == 1)),
         // Numbers that no type here holds; they are passed on as they stand.
         Err(_) => return,
     };
@@ -38,8 +38,9 @@ pub fn rpc_body(bytes: &[u8]) {
                 assert_eq!(said.as_ref(), reply.and_then(|reply| reply.get("result")), "call {at}");
             }
             Err(CallError::Refused | CallError::Unsupported) => {
-                let is_refusal = reply.is_some_and(|reply| reply.get("error").is_some_and(|error| !error.is_null()));
-                assert!(is_refusal, "call {at}");
+                let nameless = only.as_ref().filter(|reply| reply.get("id").is_none_or(Value::is_null));
+                let error = reply.or(nameless).and_then(|reply| reply.get("error"));
+                assert!(error.is_some_and(|error| !error.is_null()), "call {at}");
             }
             Err(CallError::Upstream(_)) => {}
         }
