@@ -3,8 +3,9 @@
 //! The format has no field names, so `FORMAT` counts up with every change of the facts' types; bytes of another format are
 //! never read. Bytes may be damaged: what does not decode is as good as not there.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::sync::Arc;
 
 use alloy_primitives::Address;
@@ -12,15 +13,16 @@ use engine::evm::json::{Receipt, Transaction};
 use engine::evm::{BalanceChange, Block, InternalValue, Token};
 use engine::solana::Key;
 use engine::{Chain, EvmFacts, SolanaFacts};
-use flate2::Compression;
 use flate2::read::DeflateDecoder;
-use flate2::write::DeflateEncoder;
+use flate2::{Compress, Compression, FlushCompress, Status};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub const FORMAT: &str = "facts.1";
 /// What has more bytes is not kept: it is read anew.
 const KEPT_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Room that is made for what is squeezed, at least.
+const SQUEEZED_BYTES_MIN: usize = 256;
 
 /// Transaction, receipt, block, internal value, balances, tokens, other chains that hold it.
 type KeptEvm = (
@@ -70,9 +72,24 @@ pub fn squeeze(plain: &[u8]) -> Option<Vec<u8>> {
     if plain.len() > KEPT_BYTES_MAX {
         return None;
     }
-    let mut encoder = DeflateEncoder::new(Vec::with_capacity(plain.len() / 2), Compression::fast());
-    encoder.write_all(plain).ok()?;
-    encoder.finish().ok()
+    // A compressor fills hundreds of kilobytes with zeros before its first byte, so each thread has one and uses it again.
+    thread_local! {
+        static COMPRESSOR: RefCell<Compress> = RefCell::new(Compress::new(Compression::fast(), false));
+    }
+    COMPRESSOR.with_borrow_mut(|compressor| {
+        compressor.reset();
+        let mut squeezed = Vec::with_capacity((plain.len() / 2).max(SQUEEZED_BYTES_MIN));
+        loop {
+            let read = usize::try_from(compressor.total_in()).ok()?;
+            match compressor.compress_vec(plain.get(read..)?, &mut squeezed, FlushCompress::Finish).ok()? {
+                Status::StreamEnd => break,
+                Status::Ok | Status::BufError => squeezed.reserve(squeezed.capacity()),
+            }
+        }
+        // It is kept for long, and counted by its length.
+        squeezed.shrink_to_fit();
+        Some(squeezed)
+    })
 }
 
 /// What `squeeze` was given.
@@ -81,4 +98,21 @@ pub fn unsqueeze(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut plain = Vec::with_capacity(bytes.len().saturating_mul(3));
     DeflateDecoder::new(bytes).take(most).read_to_end(&mut plain).ok()?;
     Some(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_squeezed_comes_back_whatever_was_squeezed_before() {
+        let noise = |length: u32| -> Vec<u8> {
+            (0..length).map(|at| at.wrapping_mul(2_654_435_761).to_be_bytes()[0]).collect()
+        };
+        for plain in [vec![], vec![7], vec![0; 300_000], noise(100_000), vec![], noise(3)] {
+            let squeezed = squeeze(&plain).expect("it is small enough");
+            assert_eq!(unsqueeze(&squeezed), Some(plain));
+        }
+        assert_eq!(squeeze(&vec![0; KEPT_BYTES_MAX + 1]), None);
+    }
 }

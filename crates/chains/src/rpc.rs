@@ -23,14 +23,15 @@ use tokio::time::Instant;
 
 use crate::error::{CallError, UpstreamError};
 use crate::tape::{Recorder, Tape};
-use delivery::{Answered, Pending, deliver, is_trace};
+use delivery::{Answered, Moment, Pending, deliver, is_trace};
 pub(crate) use roster::Endpoints;
-use roster::Roster;
+use roster::{Roster, Unheard};
 
-/// Calls in one HTTP request, besides two of our own. Providers refuse batches of more than a hundred.
-const BATCH_CALLS_MAX: usize = 98;
-/// How long it must be quiet before the calls gathered so far are sent.
+/// Calls in one HTTP request, our own among them. Providers refuse batches of more than a hundred.
+const BATCH_CALLS_MAX: usize = 100;
+/// How long it must be quiet before the calls gathered so far are sent, and how often it is looked.
 const GATHER_MILLIS: u64 = 2;
+const GATHER_LOOK_MILLIS: u64 = 1;
 /// No call waits longer than this for others to share its request with; nor longer than the second while answers lie unheard, whose
 /// callers will ask for more: then the machine is busier than the nodes are.
 const GATHER_MILLIS_MAX: u64 = 12;
@@ -73,6 +74,22 @@ struct Live {
     traces: mpsc::Sender<Pending>,
 }
 
+/// How a call is asked: of whom not, by when, and whether it waits for others.
+#[derive(Debug, Clone, Copy)]
+struct Manner {
+    avoid: Endpoints,
+    deadline: Instant,
+    moment: Moment,
+}
+
+impl Manner {
+    fn of(method: &str) -> Self {
+        let seconds = if is_trace(method) { TRACE_SECONDS_MAX } else { CALL_SECONDS_MAX };
+        let deadline = Instant::now() + Duration::from_secs(seconds);
+        Self { avoid: Endpoints::default(), deadline, moment: Moment::Gathering }
+    }
+}
+
 /// What the nodes say to a question: its answer and who gave it.
 #[derive(Debug)]
 pub(crate) struct Told<T> {
@@ -99,21 +116,29 @@ impl Node {
 
     /// One call; the node may refuse it.
     pub async fn call(&self, method: &'static str, params: Value) -> Result<Box<RawValue>, CallError> {
-        let first = self.call_elsewhere(Endpoints::default(), method, params.clone()).await;
-        match (first.by, &first.answer) {
+        self.call_at(Moment::Gathering, method, params).await
+    }
+
+    /// The same at once, for what others have joined already.
+    pub(crate) async fn call_gathered(&self, method: &'static str, params: Value) -> Result<Box<RawValue>, CallError> {
+        self.call_at(Moment::Gathered, method, params).await
+    }
+
+    async fn call_at(&self, moment: Moment, method: &'static str, params: Value) -> Result<Box<RawValue>, CallError> {
+        let first = Manner { moment, ..Manner::of(method) };
+        let Answered { by, answer } = self.ask(first, method, &params).await;
+        match (by, &answer) {
             // What is too large at one endpoint need not be at another.
             (Some(by), Err(CallError::Upstream(_))) if self.endpoints() > 1 => {
                 self.call_elsewhere(Endpoints::default().with(by), method, params).await.answer
             }
-            (_, _) => first.answer,
+            (_, _) => answer,
         }
     }
 
     /// The same, of other endpoints than those if there are any.
     pub(crate) async fn call_elsewhere(&self, avoid: Endpoints, method: &'static str, params: Value) -> Answered {
-        let seconds = if is_trace(method) { TRACE_SECONDS_MAX } else { CALL_SECONDS_MAX };
-        let deadline = Instant::now() + Duration::from_secs(seconds);
-        self.ask(avoid, method, &params, deadline).await
+        self.ask(Manner { avoid, ..Manner::of(method) }, method, &params).await
     }
 
     /// A call that there is no way on without. `read` says what an answer means: a value, nothing, or that it cannot be believed.
@@ -127,12 +152,12 @@ impl Node {
         params: Value,
         mut read: impl FnMut(&RawValue) -> Result<Option<T>, UpstreamError>,
     ) -> Result<Option<Told<T>>, UpstreamError> {
-        let deadline = Instant::now() + Duration::from_secs(CALL_SECONDS_MAX);
+        let manner = Manner::of(method);
         let mut asked = avoid;
         let (mut absences, mut is_shown) = (0, false);
         let mut failure = None;
         for _ in 0..TURNS_MAX {
-            let Answered { by, answer } = self.ask(asked, method, &params, deadline).await;
+            let Answered { by, answer } = self.ask(Manner { avoid: asked, ..manner }, method, &params).await;
             let by = match by {
                 Some(by) => by,
                 // Delivery has tried every endpoint by itself.
@@ -167,18 +192,17 @@ impl Node {
         }
     }
 
-    /// Waits while more join, as calls wait for each other; `count` says how many have.
+    /// Waits while more join, as calls wait for each other; `count` says how many have. What is asked then is `call_gathered`.
     pub(crate) async fn let_others_join(&self, count: impl Fn() -> usize) {
-        let began = Instant::now();
-        loop {
-            let joined = count();
-            tokio::time::sleep(Duration::from_millis(GATHER_MILLIS)).await;
-            let is_busy = match &self.route {
-                Route::Live(live) => live.roster.unheard().is_any(),
-                Route::Tape(_) => false,
-            };
-            if (count() == joined && !is_busy) || began.elapsed() >= gather_max(is_busy) {
-                return;
+        let Route::Live(live) = &self.route else { return };
+        let mut patience = Patience::new(live.roster.unheard());
+        let mut joined = count();
+        while !patience.is_over() {
+            tokio::time::sleep(Duration::from_millis(GATHER_LOOK_MILLIS)).await;
+            let now = count();
+            if now != joined {
+                joined = now;
+                patience.begin_again();
             }
         }
     }
@@ -204,14 +228,14 @@ impl Node {
         }
     }
 
-    async fn ask(&self, avoid: Endpoints, method: &'static str, params: &Value, deadline: Instant) -> Answered {
+    async fn ask(&self, manner: Manner, method: &'static str, params: &Value) -> Answered {
         let live = match &self.route {
             Route::Tape(tape) => {
                 return Answered { by: Some(0), answer: tape.answer(&self.chain.slug, method, params) };
             }
             Route::Live(live) => live,
         };
-        let answered = live.ask(avoid, method, params, deadline).await;
+        let answered = live.ask(manner, method, params).await;
         if let Some(recorder) = &self.recorder {
             recorder.record(&self.chain.slug, method, params, &answered.answer);
         }
@@ -220,14 +244,15 @@ impl Node {
 }
 
 impl Live {
-    async fn ask(&self, avoid: Endpoints, method: &'static str, params: &Value, deadline: Instant) -> Answered {
+    async fn ask(&self, manner: Manner, method: &'static str, params: &Value) -> Answered {
+        let Manner { avoid, deadline, moment } = manner;
         let failed = |error| Answered { by: None, answer: Err(CallError::Upstream(error)) };
         // A chain that is down is told at once, and not after a place in a queue.
         if let Some(error) = self.roster.refusal(avoid) {
             return failed(error);
         }
         let (reply, answer) = oneshot::channel();
-        let pending = Pending { method, params: params.clone(), avoid, deadline, reply };
+        let pending = Pending { method, params: params.clone(), avoid, deadline, moment, reply };
         let lane = if is_trace(method) && self.roster.are_traces_apart() { &self.traces } else { &self.queue };
         let slug = &self.roster.chain().slug;
         meter::queued(slug);
@@ -248,25 +273,57 @@ impl Live {
 #[error("an upstream address is not a valid http or https URL")]
 pub struct InvalidEndpoint;
 
-fn gather_max(is_busy: bool) -> Duration {
-    Duration::from_millis(if is_busy { GATHER_UNHEARD_MILLIS_MAX } else { GATHER_MILLIS_MAX })
+/// How long calls wait for others to share a request with: until it is quiet, and while answers lie unheard, but never for long.
+#[derive(Debug)]
+struct Patience<'a> {
+    unheard: &'a Unheard,
+    began: Instant,
+    joined: Instant,
+}
+
+impl<'a> Patience<'a> {
+    fn new(unheard: &'a Unheard) -> Self {
+        let now = Instant::now();
+        Self { unheard, began: now, joined: now }
+    }
+
+    /// One more has joined, and others may follow it.
+    fn begin_again(&mut self) {
+        self.joined = Instant::now();
+    }
+
+    fn is_over(&self) -> bool {
+        let is_busy = self.unheard.is_any();
+        let is_quiet = !is_busy && self.joined.elapsed() >= Duration::from_millis(GATHER_MILLIS);
+        let most = if is_busy { GATHER_UNHEARD_MILLIS_MAX } else { GATHER_MILLIS_MAX };
+        is_quiet || self.began.elapsed() >= Duration::from_millis(most)
+    }
 }
 
 /// Waits for a first call, lets others join it while they keep coming, and sends them together.
 async fn gather(roster: Arc<Roster>, slots: Arc<Semaphore>, mut waiting: mpsc::Receiver<Pending>) {
     while let Some(first) = waiting.recv().await {
-        let began = Instant::now();
         let most = roster.batch_calls();
+        let mut patience = Patience::new(roster.unheard());
+        let mut moment = first.moment;
         let mut batch = vec![first];
         while batch.len() < most {
-            let is_busy = roster.unheard().is_any();
-            let latest = began + gather_max(is_busy);
-            let quiet = latest.min(Instant::now() + Duration::from_millis(GATHER_MILLIS));
-            match tokio::time::timeout_at(quiet, waiting.recv()).await {
-                Ok(Some(next)) => batch.push(next),
-                Err(_) if is_busy && Instant::now() < latest => {}
-                Ok(None) | Err(_) => break,
-            }
+            let next = match moment {
+                // Whoever stands in the queue comes along.
+                Moment::Gathered => waiting.try_recv().ok(),
+                Moment::Gathering => {
+                    let look = Duration::from_millis(GATHER_LOOK_MILLIS);
+                    match tokio::time::timeout(look, waiting.recv()).await {
+                        Ok(next) => next,
+                        Err(_) if patience.is_over() => None,
+                        Err(_) => continue,
+                    }
+                }
+            };
+            let Some(next) = next else { break };
+            moment = moment.max(next.moment);
+            batch.push(next);
+            patience.begin_again();
         }
         dispatch(&roster, &slots, batch).await;
     }

@@ -9,8 +9,8 @@ use engine::Account;
 use engine::evm::{TOKEN_TEXT_BYTES_MAX, Token};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared, WeakShared, join_all};
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use crate::error::{CallError, UpstreamError};
 use crate::memory::TokenMemory;
@@ -184,7 +184,9 @@ async fn ask_together(
     let calls: Vec<Call3> = tokens.iter().flat_map(one).collect();
     let asked = calls.len();
     let data = Bytes::from(aggregate3Call { calls }.abi_encode());
-    let Some(answer) = eth_call(node, multicall, &data).await? else { return Ok(None) };
+    let Some(answer) = contract_said(node.call_gathered("eth_call", eth_call(multicall, &data)).await)? else {
+        return Ok(None);
+    };
     let Ok(results) = aggregate3Call::abi_decode_returns(&answer) else { return Ok(None) };
     if results.len() != asked {
         return Ok(None);
@@ -195,14 +197,18 @@ async fn ask_together(
 async fn ask_one_by_one(node: &Node, tokens: &[Address]) -> Result<Vec<Answer>, UpstreamError> {
     let one = |target: &Address| {
         let target = *target;
-        questions().map(|data| async move { eth_call(node, target, &data).await })
+        questions().map(|data| async move { contract_said(node.call("eth_call", eth_call(target, &data)).await) })
     };
     join_all(tokens.iter().flat_map(one)).await.into_iter().collect()
 }
 
+fn eth_call(to: Address, data: &Bytes) -> Value {
+    json!([{ "to": to, "data": data }, "latest"])
+}
+
 /// A refusal is the contract's answer; a node that does not answer is a failure, and never an empty symbol.
-async fn eth_call(node: &Node, to: Address, data: &Bytes) -> Result<Answer, UpstreamError> {
-    match node.call("eth_call", json!([{ "to": to, "data": data }, "latest"])).await {
+fn contract_said(answer: Result<Box<RawValue>, CallError>) -> Result<Answer, UpstreamError> {
+    match answer {
         Ok(answer) => Ok(hex_bytes(&answer)),
         Err(CallError::Refused | CallError::Unsupported) => Ok(None),
         Err(CallError::Upstream(error)) => Err(error),

@@ -35,7 +35,15 @@ pub(super) struct Pending {
     /// Endpoints that have been asked before, and are asked again only when there are no others.
     pub(super) avoid: Endpoints,
     pub(super) deadline: Instant,
+    pub(super) moment: Moment,
     pub(super) reply: oneshot::Sender<(Answered, Unheard)>,
+}
+
+/// When a call goes out: when others have had time to join it, or at once since they have joined it already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Moment {
+    Gathering,
+    Gathered,
 }
 
 /// An answer, and which endpoint gave it.

@@ -95,14 +95,19 @@ impl Endpoint {
             .user_agent(concat!("taxon/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|_| InvalidEndpoint)?;
-        let batch_max = AtomicUsize::new(BATCH_CALLS_MAX.saturating_add(RIDES_MAX));
+        let batch_max = AtomicUsize::new(BATCH_CALLS_MAX);
         let chain_checked = AtomicBool::new(false);
         Ok(Self { chain, url, client, chain_checked, batch_max, good_batches: AtomicUsize::new(0), large })
     }
 
-    /// Calls that are best gathered for one request to this endpoint.
-    pub(super) fn batch_calls(&self) -> usize {
-        self.batch_max.load(Ordering::Relaxed).saturating_sub(RIDES_MAX).max(1)
+    /// Calls that are best gathered for one request to this endpoint, with room for our own that are due.
+    pub(super) fn batch_calls(&self, wants_head: bool) -> usize {
+        let rides = usize::from(self.must_check_chain()).saturating_add(usize::from(wants_head));
+        self.batch_max.load(Ordering::Relaxed).saturating_sub(rides).max(1)
+    }
+
+    fn must_check_chain(&self) -> bool {
+        self.chain.family == Family::Evm && !self.chain_checked.load(Ordering::Acquire)
     }
 
     /// What stood behind the address may be another node now.
@@ -110,10 +115,11 @@ impl Endpoint {
         self.chain_checked.store(false, Ordering::Release);
     }
 
-    /// The first batch to an endpoint also asks for its chain id.
+    /// The first batch to an endpoint also asks for its chain id; the head rides where there is room.
     pub(super) async fn send(&self, calls: &[Call<'_>], wants_head: bool, deadline: Instant) -> Result<Sent, Failure> {
-        let checks = self.chain.family == Family::Evm && !self.chain_checked.load(Ordering::Acquire);
-        let asks_head = wants_head && self.batch_max.load(Ordering::Relaxed) > 1;
+        let checks = self.must_check_chain();
+        let asked = calls.len().saturating_add(usize::from(checks));
+        let asks_head = wants_head && asked < self.batch_max.load(Ordering::Relaxed);
         let no_params = Value::Array(Vec::new());
         let (head_method, head_params) = head::question(self.chain.family);
         let mut all: Vec<Call<'_>> = Vec::with_capacity(calls.len().saturating_add(RIDES_MAX));
@@ -178,7 +184,7 @@ impl Endpoint {
         if self.good_batches.fetch_add(1, Ordering::Relaxed) >= GOOD_BATCHES_MAX {
             self.good_batches.store(0, Ordering::Relaxed);
             let most = self.batch_max.load(Ordering::Relaxed);
-            let more = most.saturating_mul(2).min(BATCH_CALLS_MAX.saturating_add(RIDES_MAX));
+            let more = most.saturating_mul(2).min(BATCH_CALLS_MAX);
             self.batch_max.store(more, Ordering::Relaxed);
         }
     }

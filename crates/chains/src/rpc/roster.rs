@@ -127,8 +127,12 @@ impl Roster {
 
     /// Calls that are best gathered for one request, as the endpoint takes them that is asked first.
     pub(super) fn batch_calls(&self) -> usize {
-        let well = self.lines.iter().find(|line| !lock(&line.pace).is_open());
-        well.or(self.lines.first()).map_or(1, |line| line.endpoint.batch_calls())
+        let well = self.lines.iter().position(|line| !lock(&line.pace).is_open()).unwrap_or_default();
+        self.lines.get(well).map_or(1, |line| line.endpoint.batch_calls(self.is_head_due(well)))
+    }
+
+    fn is_head_due(&self, at: usize) -> bool {
+        head::is_due(lock(&self.heads).of(at), Instant::now())
     }
 
     /// What a caller would be told at once: nobody is well, and it is not yet time to test.
@@ -304,7 +308,7 @@ impl Ticket {
         let roster = Arc::clone(&self.roster);
         let (at, sent) = (self.at, self.sent);
         let Some(line) = roster.lines.get(at) else { return Err(UpstreamError::Unavailable) };
-        let wants_head = !are_slow && head::is_due(lock(&roster.heads).of(at), Instant::now());
+        let wants_head = !are_slow && roster.is_head_due(at);
         let answer = line.endpoint.send(calls, wants_head, deadline).await;
         self.is_settled = true;
         match &answer {
