@@ -36,7 +36,7 @@ pub(super) struct Pending {
     pub(super) avoid: Endpoints,
     pub(super) deadline: Instant,
     pub(super) moment: Moment,
-    pub(super) reply: oneshot::Sender<(Answered, Unheard)>,
+    pub(super) reply: oneshot::Sender<Answered>,
 }
 
 /// When a call goes out: when others have had time to join it, or at once since they have joined it already.
@@ -46,11 +46,13 @@ pub(super) enum Moment {
     Gathered,
 }
 
-/// An answer, and which endpoint gave it.
+/// An answer, and which endpoint gave it. As long as it is held, others wait a little for what its reader asks next; so it is let go
+/// before that is asked.
 #[derive(Debug)]
 pub(crate) struct Answered {
     pub(crate) by: Option<usize>,
     pub(crate) answer: Result<Box<RawValue>, CallError>,
+    pub(super) unheard: Option<Unheard>,
 }
 
 /// Traces are slow: nodes run the transaction again for them.
@@ -67,7 +69,7 @@ struct Desk<'a> {
 
 #[derive(Debug)]
 struct Waiting {
-    reply: oneshot::Sender<(Answered, Unheard)>,
+    reply: oneshot::Sender<Answered>,
     deadline: Instant,
     is_trace: bool,
     /// What was wrong when it was asked last.
@@ -77,13 +79,14 @@ struct Waiting {
 impl Waiting {
     /// A caller that has gone needs no answer.
     fn tell(self, by: usize, answer: Result<Box<RawValue>, CallError>, unheard: &Unheard) {
-        let _ = self.reply.send((Answered { by: Some(by), answer }, unheard.clone()));
+        let _ = self.reply.send(Answered { by: Some(by), answer, unheard: Some(unheard.clone()) });
     }
 
     /// What was wrong when it was asked last, or else this.
     fn fail(self, failure: UpstreamError, unheard: &Unheard) {
         let error = self.failure.unwrap_or(failure);
-        let _ = self.reply.send((Answered { by: None, answer: Err(CallError::Upstream(error)) }, unheard.clone()));
+        let answer = Err(CallError::Upstream(error));
+        let _ = self.reply.send(Answered { by: None, answer, unheard: Some(unheard.clone()) });
     }
 }
 

@@ -40,8 +40,8 @@ struct Line {
     pace: Mutex<Pace>,
 }
 
-/// Goes with every answer that is handed out, and is dropped when the caller takes it. While any are about, their callers have yet to
-/// run, and most will ask for more.
+/// Goes with every answer that is handed out, and is dropped when it has been read. While any are about, most of their readers have yet
+/// to ask for more.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Unheard(Arc<()>);
 

@@ -2,6 +2,8 @@
 //! commits; everything else uses connections of its own. All writers of the process take turns.
 
 mod checkpoints;
+#[cfg(test)]
+mod tests;
 mod turns;
 mod writer;
 
