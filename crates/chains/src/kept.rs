@@ -85,6 +85,7 @@ pub fn squeeze(plain: &[u8]) -> Option<Vec<u8>> {
             let read = usize::try_from(compressor.total_in()).ok()?;
             match compressor.compress_vec(plain.get(read..)?, &mut squeezed, FlushCompress::Finish).ok()? {
                 Status::StreamEnd => break,
+                Status::Ok | Status::BufError if squeezed.capacity() > KEPT_BYTES_MAX => return None,
                 Status::Ok | Status::BufError => squeezed.reserve(squeezed.capacity()),
             }
         }

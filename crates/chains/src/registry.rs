@@ -70,7 +70,8 @@ impl Registry {
 pub fn toml_fault(text: &str, error: &toml::de::Error) -> String {
     let line = error.span().and_then(|span| text.get(..span.start)).map_or(0, |head| head.matches('\n').count());
     let told = without(error.message(), "\"", "\"", |_| false);
-    let told = without(&told, "`", "`, expected", is_setting);
+    let end = if told.contains("`, expected") { "`, expected" } else { "`" };
+    let told = without(&told, "`", end, is_setting);
     format!("line {}: {}", line.saturating_add(1), told.replace(char::is_control, " "))
 }
 

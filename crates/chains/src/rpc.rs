@@ -126,7 +126,7 @@ impl Node {
 
     async fn call_at(&self, moment: Moment, method: &'static str, params: Value) -> Result<Box<RawValue>, CallError> {
         let first = Manner { moment, ..Manner::of(method) };
-        let Answered { by, answer, .. } = self.ask(first, method, &params).await;
+        let Answered { by, answer } = self.ask(first, method, &params).await;
         match (by, &answer) {
             // What is too large at one endpoint need not be at another.
             (Some(by), Err(CallError::Upstream(_))) if self.endpoints() > 1 => {
@@ -157,8 +157,7 @@ impl Node {
         let (mut absences, mut is_shown) = (0, false);
         let mut failure = None;
         for _ in 0..TURNS_MAX {
-            let Answered { by, answer, unheard: _held } =
-                self.ask(Manner { avoid: asked, ..manner }, method, &params).await;
+            let Answered { by, answer } = self.ask(Manner { avoid: asked, ..manner }, method, &params).await;
             let by = match by {
                 Some(by) => by,
                 // Delivery has tried every endpoint by itself.
@@ -233,7 +232,7 @@ impl Node {
         let live = match &self.route {
             Route::Tape(tape) => {
                 let answer = tape.answer(&self.chain.slug, method, params);
-                return Answered { by: Some(0), answer, unheard: None };
+                return Answered { by: Some(0), answer };
             }
             Route::Live(live) => live,
         };
@@ -248,7 +247,7 @@ impl Node {
 impl Live {
     async fn ask(&self, manner: Manner, method: &'static str, params: &Value) -> Answered {
         let Manner { avoid, deadline, moment } = manner;
-        let failed = |error| Answered { by: None, answer: Err(CallError::Upstream(error)), unheard: None };
+        let failed = |error| Answered { by: None, answer: Err(CallError::Upstream(error)) };
         // A chain that is down is told at once, and not after a place in a queue.
         if let Some(error) = self.roster.refusal(avoid) {
             return failed(error);
@@ -264,7 +263,7 @@ impl Live {
         }
         let backstop = deadline + Duration::from_millis(BACKSTOP_MILLIS);
         match tokio::time::timeout_at(backstop, answer).await {
-            Ok(Ok(answered)) => answered,
+            Ok(Ok((answered, _))) => answered,
             Ok(Err(_)) => failed(UpstreamError::Unavailable),
             Err(_) => failed(UpstreamError::Timeout),
         }
@@ -326,6 +325,10 @@ async fn gather(roster: Arc<Roster>, slots: Arc<Semaphore>, mut waiting: mpsc::R
             moment = moment.max(next.moment);
             batch.push(next);
             patience.begin_again();
+            // They may never stop coming.
+            if patience.is_over() {
+                moment = Moment::Gathered;
+            }
         }
         dispatch(&roster, &slots, batch).await;
     }

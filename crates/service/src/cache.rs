@@ -8,6 +8,7 @@
 mod keys;
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
@@ -47,8 +48,12 @@ const TOKENS: &str = "tokens.1";
 const KINDS: [&str; 3] = [VERDICTS, kept::FORMAT, TOKENS];
 
 /// The kinds of rows that a word stands for.
-pub(crate) fn kinds_of(word: &str) -> impl Iterator<Item = &'static str> {
-    KINDS.into_iter().filter(move |kind| kind.split('.').next() == Some(word))
+pub(crate) fn kinds_of(wanted: &str) -> impl Iterator<Item = &'static str> {
+    KINDS.into_iter().filter(move |kind| word(kind) == wanted)
+}
+
+fn word(kind: &'static str) -> &'static str {
+    kind.split_once('.').map_or(kind, |(word, _)| word)
 }
 
 #[derive(Debug)]
@@ -108,6 +113,14 @@ impl Facts {
     }
 }
 
+/// What is kept of one kind in memory: whose place a key is, and of which chain what stands there.
+struct Drawer<'a, K, V> {
+    kind: &'static str,
+    memory: &'a Memory<K, Arc<V>>,
+    place: fn(&K) -> &Place,
+    chain: fn(&V) -> &str,
+}
+
 /// A verdict as it stands on the shelf.
 #[derive(Serialize, Deserialize)]
 struct Shelved<R> {
@@ -148,79 +161,69 @@ impl Cache {
         }
     }
 
-    /// The verdicts that are kept, one for each question: from memory where all of them are there, else from the shelf in one look.
+    /// The verdicts that are kept, one for each question.
     pub(crate) async fn verdicts(&self, engine: &str, wanted: &[Wanted<'_>]) -> Vec<Option<Arc<Classification>>> {
-        let mut found: Vec<Option<Arc<Verdict>>> = wanted.iter().map(|wanted| self.verdict_in_memory(wanted)).collect();
-        if found.iter().any(Option::is_none) {
-            let missing = || wanted.iter().zip(&found).filter(|(_, found)| found.is_none()).map(|(wanted, _)| wanted);
-            let shelved = self.shelved_verdicts(engine, missing()).await;
-            for (wanted, found) in wanted.iter().zip(&mut found).filter(|(_, found)| found.is_none()) {
-                *found = wanted.asked().find_map(|asked| {
-                    shelved.get(&asked).filter(|verdict| asked.place.answers(verdict.chain(), wanted.pinned)).cloned()
-                });
-            }
-        }
-        for found in &found {
-            count("verdicts", found.is_some());
-        }
+        let drawer =
+            Drawer { kind: VERDICTS, memory: &self.verdicts, place: |asked| &asked.place, chain: Verdict::chain };
+        let unpack = |found: Found| Verdict::unpack(&found.body);
+        let found = self.look(drawer, wanted, Wanted::asked, |asked| asked.key(engine), unpack).await;
         found.into_iter().map(|found| found.map(|verdict| Arc::clone(&verdict.row))).collect()
     }
 
-    fn verdict_in_memory(&self, wanted: &Wanted<'_>) -> Option<Arc<Verdict>> {
-        wanted.asked().find_map(|asked| {
-            self.verdicts.get(&asked).filter(|verdict| asked.place.answers(verdict.chain(), wanted.pinned))
-        })
-    }
-
-    /// What memory has no room for is told all the same.
-    async fn shelved_verdicts<'a>(
-        &self,
-        engine: &str,
-        wanted: impl Iterator<Item = &'a Wanted<'a>>,
-    ) -> HashMap<Asked, Arc<Verdict>> {
-        let mut sought: HashMap<String, Asked> =
-            wanted.flat_map(Wanted::asked).map(|asked| (asked.key(engine), asked)).collect();
-        let mut told = HashMap::new();
-        for found in self.shelf.load(VERDICTS, sought.keys().cloned().collect()).await {
-            if let (Some(verdict), Some(asked)) = (Verdict::unpack(&found.body), sought.remove(&found.key)) {
-                let verdict = Arc::new(verdict);
-                self.verdicts.insert(asked.clone(), Arc::clone(&verdict));
-                told.insert(asked, verdict);
-            }
-        }
-        told
-    }
-
-    /// The facts that are kept, one for each question: from memory where all of them are there, else from the shelf in one look.
+    /// The facts that are kept, one for each question.
     pub(crate) async fn facts(&self, wanted: &[Wanted<'_>]) -> Vec<Option<Arc<Facts>>> {
-        let mut found: Vec<Option<Arc<Facts>>> = wanted.iter().map(|wanted| self.facts_in_memory(wanted)).collect();
-        if found.iter().any(Option::is_none) {
-            let missing = wanted.iter().zip(&found).filter(|(_, found)| found.is_none());
-            let keys = missing.flat_map(|(wanted, _)| wanted.places()).map(|place| place.key()).collect();
-            let mut shelved = HashMap::new();
-            for Found { key, chain, body } in self.shelf.load(kept::FORMAT, keys).await {
-                let facts = Arc::new(Facts { chain, bytes: body, lifetime: None });
-                if let Some(place) = Place::parse(&key) {
-                    self.facts.insert(place.clone(), Arc::clone(&facts));
-                    shelved.insert(place, facts);
+        let drawer =
+            Drawer { kind: kept::FORMAT, memory: &self.facts, place: |place| place, chain: |facts| &facts.chain };
+        let unpack = |Found { chain, body, .. }| Some(Facts { chain, bytes: body, lifetime: None });
+        self.look(drawer, wanted, Wanted::places, Place::key, unpack).await
+    }
+
+    /// From memory where all of them are there, else from the shelf in one look. What memory has no room for is told all the same.
+    async fn look<'a, K, V, I>(
+        &self,
+        drawer: Drawer<'_, K, V>,
+        wanted: &[Wanted<'a>],
+        spots: impl Fn(&Wanted<'a>) -> I,
+        key: impl Fn(&K) -> String,
+        unpack: impl Fn(Found) -> Option<V>,
+    ) -> Vec<Option<Arc<V>>>
+    where
+        K: Clone + Eq + Hash + Send + Sync + 'static,
+        V: Send + Sync + 'static,
+        I: Iterator<Item = K>,
+    {
+        let Drawer { kind, memory, place, chain } = drawer;
+        let answers = |spot: &K, told: &V, wanted: &Wanted<'_>| place(spot).answers(chain(told), wanted.pinned);
+        let mut found: Vec<Option<Arc<V>>> = Vec::with_capacity(wanted.len());
+        let mut missing: Vec<(usize, K)> = Vec::new();
+        for (at, wanted) in wanted.iter().enumerate() {
+            let here = |spot: K| memory.get(&spot).filter(|told| answers(&spot, told, wanted));
+            let told = spots(wanted).find_map(here);
+            if told.is_none() {
+                missing.extend(spots(wanted).map(|spot| (at, spot)));
+            }
+            found.push(told);
+        }
+        if !missing.is_empty() {
+            let sought: HashMap<String, &K> = missing.iter().map(|(_, spot)| (key(spot), spot)).collect();
+            let mut shelved: HashMap<&K, Arc<V>> = HashMap::new();
+            for row in self.shelf.load(kind, sought.keys().cloned().collect()).await {
+                let Some(spot) = sought.get(&row.key) else { continue };
+                if let Some(told) = unpack(row).map(Arc::new) {
+                    memory.insert(K::clone(spot), Arc::clone(&told));
+                    shelved.insert(spot, told);
                 }
             }
-            for (wanted, found) in wanted.iter().zip(&mut found).filter(|(_, found)| found.is_none()) {
-                *found = wanted.places().find_map(|place| {
-                    shelved.get(&place).filter(|facts| place.answers(&facts.chain, wanted.pinned)).cloned()
-                });
+            for (at, spot) in &missing {
+                if let (Some(slot @ None), Some(wanted)) = (found.get_mut(*at), wanted.get(*at)) {
+                    *slot = shelved.get(spot).filter(|told| answers(spot, told, wanted)).cloned();
+                }
             }
         }
         for found in &found {
-            count("facts", found.is_some());
+            count(word(kind), found.is_some());
         }
         found
-    }
-
-    fn facts_in_memory(&self, wanted: &Wanted<'_>) -> Option<Arc<Facts>> {
-        wanted
-            .places()
-            .find_map(|place| self.facts.get(&place).filter(|facts| place.answers(&facts.chain, wanted.pinned)))
     }
 
     /// Facts as they now stand, with what a question has added to them.

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use alloy_primitives::hex;
 use futures_util::StreamExt;
 use futures_util::stream;
 use serde_json::{Value, json};
@@ -52,8 +53,10 @@ pub(crate) fn event(entry: &Entry) -> Value {
 }
 
 fn event_id(entry: &Entry) -> String {
-    let digest = Sha256::digest(format!("{}/{}/{}", entry.payer, entry.period, entry.hash));
-    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    const ID_CHARS: usize = 32;
+    let mut id = hex::encode(Sha256::digest(format!("{}/{}/{}", entry.payer, entry.period, entry.hash)));
+    id.truncate(ID_CHARS);
+    id
 }
 
 /// Delivers what waits, for as long as the service runs.

@@ -36,7 +36,7 @@ pub(super) struct Pending {
     pub(super) avoid: Endpoints,
     pub(super) deadline: Instant,
     pub(super) moment: Moment,
-    pub(super) reply: oneshot::Sender<Answered>,
+    pub(super) reply: oneshot::Sender<(Answered, Unheard)>,
 }
 
 /// When a call goes out: when others have had time to join it, or at once since they have joined it already.
@@ -46,13 +46,11 @@ pub(super) enum Moment {
     Gathered,
 }
 
-/// An answer, and which endpoint gave it. As long as it is held, others wait a little for what its reader asks next; so it is let go
-/// before that is asked.
+/// An answer, and which endpoint gave it.
 #[derive(Debug)]
 pub(crate) struct Answered {
     pub(crate) by: Option<usize>,
     pub(crate) answer: Result<Box<RawValue>, CallError>,
-    pub(super) unheard: Option<Unheard>,
 }
 
 /// Traces are slow: nodes run the transaction again for them.
@@ -69,7 +67,7 @@ struct Desk<'a> {
 
 #[derive(Debug)]
 struct Waiting {
-    reply: oneshot::Sender<Answered>,
+    reply: oneshot::Sender<(Answered, Unheard)>,
     deadline: Instant,
     is_trace: bool,
     /// What was wrong when it was asked last.
@@ -79,14 +77,14 @@ struct Waiting {
 impl Waiting {
     /// A caller that has gone needs no answer.
     fn tell(self, by: usize, answer: Result<Box<RawValue>, CallError>, unheard: &Unheard) {
-        let _ = self.reply.send(Answered { by: Some(by), answer, unheard: Some(unheard.clone()) });
+        let _ = self.reply.send((Answered { by: Some(by), answer }, unheard.clone()));
     }
 
     /// What was wrong when it was asked last, or else this.
     fn fail(self, failure: UpstreamError, unheard: &Unheard) {
         let error = self.failure.unwrap_or(failure);
         let answer = Err(CallError::Upstream(error));
-        let _ = self.reply.send(Answered { by: None, answer, unheard: Some(unheard.clone()) });
+        let _ = self.reply.send((Answered { by: None, answer }, unheard.clone()));
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) const LARGE_ANSWERS_MAX: usize = 2;
 const CONNECT_SECONDS_MAX: u64 = 3;
 const IDLE_SECONDS_MAX: u64 = 60;
 /// Calls of our own that ride along: chain id and head.
-pub(super) const RIDES_MAX: usize = 2;
+const RIDES_MAX: usize = 2;
 /// Parts of a batch that the endpoint wanted smaller, under way at once.
 const PARTS_MAX: usize = 2;
 /// Good batches after which an endpoint is offered larger ones again.
@@ -69,6 +69,14 @@ pub(super) struct Sent {
     pub(super) head: Option<Box<RawValue>>,
 }
 
+/// Whether a call of our own goes along.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ride {
+    No,
+    WhereThereIsRoom,
+    Now,
+}
+
 /// Why an endpoint said nothing usable, and how long it wants to be left alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Failure {
@@ -101,8 +109,8 @@ impl Endpoint {
     }
 
     /// Calls that are best gathered for one request to this endpoint, with room for our own that are due.
-    pub(super) fn batch_calls(&self, wants_head: bool) -> usize {
-        let rides = usize::from(self.must_check_chain()).saturating_add(usize::from(wants_head));
+    pub(super) fn batch_calls(&self, head: Ride) -> usize {
+        let rides = usize::from(self.must_check_chain()).saturating_add(usize::from(head != Ride::No));
         self.batch_max.load(Ordering::Relaxed).saturating_sub(rides).max(1)
     }
 
@@ -115,11 +123,17 @@ impl Endpoint {
         self.chain_checked.store(false, Ordering::Release);
     }
 
-    /// The first batch to an endpoint also asks for its chain id; the head rides where there is room.
-    pub(super) async fn send(&self, calls: &[Call<'_>], wants_head: bool, deadline: Instant) -> Result<Sent, Failure> {
+    /// The first batch to an endpoint also asks for its chain id and its head. Calls were gathered with room for that only if they go to
+    /// the endpoint that is asked first; to another, they go in two requests.
+    pub(super) async fn send(&self, calls: &[Call<'_>], head: Ride, deadline: Instant) -> Result<Sent, Failure> {
         let checks = self.must_check_chain();
         let asked = calls.len().saturating_add(usize::from(checks));
-        let asks_head = wants_head && asked < self.batch_max.load(Ordering::Relaxed);
+        let most = self.batch_max.load(Ordering::Relaxed);
+        let asks_head = match head {
+            Ride::No => false,
+            Ride::WhereThereIsRoom => asked < most,
+            Ride::Now => most > 1,
+        };
         let no_params = Value::Array(Vec::new());
         let (head_method, head_params) = head::question(self.chain.family);
         let mut all: Vec<Call<'_>> = Vec::with_capacity(calls.len().saturating_add(RIDES_MAX));

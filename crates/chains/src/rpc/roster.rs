@@ -9,7 +9,7 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
 
 use super::head::{self, Heads};
-use super::http::{Call, Endpoint, Failure, LARGE_ANSWERS_MAX, Sent};
+use super::http::{Call, Endpoint, Failure, LARGE_ANSWERS_MAX, Ride, Sent};
 use super::pace::{Admission, Pace};
 use super::{InvalidEndpoint, meter};
 use crate::error::{CallError, UpstreamError};
@@ -40,8 +40,8 @@ struct Line {
     pace: Mutex<Pace>,
 }
 
-/// Goes with every answer that is handed out, and is dropped when it has been read. While any are about, most of their readers have yet
-/// to ask for more.
+/// Goes with every answer that is handed out, and is dropped when the caller takes it. While any are about, their callers have yet to
+/// run, and most will ask for more.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Unheard(Arc<()>);
 
@@ -128,11 +128,16 @@ impl Roster {
     /// Calls that are best gathered for one request, as the endpoint takes them that is asked first.
     pub(super) fn batch_calls(&self) -> usize {
         let well = self.lines.iter().position(|line| !lock(&line.pace).is_open()).unwrap_or_default();
-        self.lines.get(well).map_or(1, |line| line.endpoint.batch_calls(self.is_head_due(well)))
+        self.lines.get(well).map_or(1, |line| line.endpoint.batch_calls(self.wants_head(well)))
     }
 
-    fn is_head_due(&self, at: usize) -> bool {
-        head::is_due(lock(&self.heads).of(at), Instant::now())
+    fn wants_head(&self, at: usize) -> Ride {
+        match lock(&self.heads).of(at) {
+            // Without one, its word that there is nothing would be taken for granted.
+            None => Ride::Now,
+            head if head::is_due(head, Instant::now()) => Ride::WhereThereIsRoom,
+            Some(_) => Ride::No,
+        }
     }
 
     /// What a caller would be told at once: nobody is well, and it is not yet time to test.
@@ -308,8 +313,8 @@ impl Ticket {
         let roster = Arc::clone(&self.roster);
         let (at, sent) = (self.at, self.sent);
         let Some(line) = roster.lines.get(at) else { return Err(UpstreamError::Unavailable) };
-        let wants_head = !are_slow && roster.is_head_due(at);
-        let answer = line.endpoint.send(calls, wants_head, deadline).await;
+        let head = if are_slow { Ride::No } else { roster.wants_head(at) };
+        let answer = line.endpoint.send(calls, head, deadline).await;
         self.is_settled = true;
         match &answer {
             Ok(said) => {

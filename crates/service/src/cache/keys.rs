@@ -1,5 +1,6 @@
 //! Under what name something is kept: what an answer depends on, in memory and on the shelf.
 
+use alloy_primitives::hex;
 use chains::Fetched;
 use engine::{Account, Policy, Question, TxHash};
 use sha2::{Digest, Sha256};
@@ -65,11 +66,6 @@ impl Place {
             Some(slug) => format!("{}@{slug}", self.hash),
         }
     }
-
-    pub(super) fn parse(key: &str) -> Option<Self> {
-        let (hash, pinned) = key.split_once('@').map_or((key, None), |(hash, slug)| (hash, Some(slug.to_owned())));
-        Some(Self { hash: TxHash::parse(hash).ok()?, pinned })
-    }
 }
 
 impl Asked {
@@ -90,6 +86,6 @@ impl Asked {
     pub(super) fn key(&self, engine: &str) -> String {
         let Self { place, wallet, own_wallets, policy, explain } = self;
         let whole = format!("{}|{wallet:?}|{own_wallets:?}|{policy:?}|{explain}|{engine}", place.key());
-        Sha256::digest(whole).iter().map(|byte| format!("{byte:02x}")).collect()
+        hex::encode(Sha256::digest(whole))
     }
 }

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use alloy_primitives::hex;
 use axum::body::to_bytes;
 use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, Request, State};
 use axum::http::request::Parts;
@@ -49,7 +50,7 @@ impl Visitor {
     /// What a form of ours carries and a stranger's page cannot know. It changes with the session.
     pub(super) fn csrf(&self) -> String {
         let secret = format!("form:{}:{}", self.visit, self.token.as_deref().unwrap_or_default());
-        Sha256::digest(secret).iter().map(|byte| format!("{byte:02x}")).collect()
+        hex::encode(Sha256::digest(secret))
     }
 
     pub(super) fn token(&self) -> &str {

@@ -1,5 +1,6 @@
 //! What is sent as it stands, byte for byte: made once at start, with the headers that keep a page to itself.
 
+use alloy_primitives::hex;
 use axum::body::Bytes;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -18,7 +19,7 @@ pub(crate) struct Finished {
 impl Finished {
     pub(crate) fn new(kind: &'static str, policy: &'static str, body: impl Into<Bytes>) -> Self {
         let body = body.into();
-        let digest: String = Sha256::digest(&body).iter().take(12).map(|byte| format!("{byte:02x}")).collect();
+        let digest = hex::encode(Sha256::digest(&body));
         // Weak, because a compressed answer has other bytes under the same tag.
         Self { kind, policy, body, etag: format!("W/\"{digest}\"") }
     }

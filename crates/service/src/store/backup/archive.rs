@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 
+use alloy_primitives::hex;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
@@ -61,7 +62,7 @@ impl Cell {
             Self::Text(text) => text.into(),
             Self::Number(number) => number.into(),
             Self::Flag(flag) => flag.into(),
-            Self::Bytes(bytes) => bytes.map(|bytes| hex(&bytes)).into(),
+            Self::Bytes(bytes) => bytes.map(hex::encode).into(),
         }
     }
 
@@ -72,7 +73,7 @@ impl Cell {
             (Kind::Text, Value::Null) => Self::Text(None),
             (Kind::Number, value) => Self::Number(value.as_i64()),
             (Kind::Flag, value) => Self::Flag(value.as_bool()),
-            (Kind::Bytes, value) => Self::Bytes(value.as_str().and_then(unhex)),
+            (Kind::Bytes, value) => Self::Bytes(value.as_str().and_then(|text| hex::decode(text).ok())),
             (Kind::Text, _) => return None,
         };
         // What is there and is none of its kind must not become nothing.
@@ -121,7 +122,7 @@ impl<W: Write> Writer<W> {
 
     pub(super) fn finish(mut self) -> Result<(W, Counts), BackupError> {
         let rows = std::mem::take(&mut self.rows);
-        let sha256 = hex(&self.digest.clone().finalize());
+        let sha256 = hex::encode(self.digest.clone().finalize());
         self.line(&End { rows: rows.clone(), sha256 })?;
         Ok((self.out.finish()?, rows))
     }
@@ -212,7 +213,7 @@ impl<R: Read> Reader<R> {
 
     /// Reads past the last line too, for the compressor's own sum stands behind it.
     fn end(&mut self, end: End, so_far: Sha256) -> Result<Part, BackupError> {
-        if end.sha256 != hex(&so_far.finalize()) || end.rows != self.rows {
+        if end.sha256 != hex::encode(so_far.finalize()) || end.rows != self.rows {
             return Err(BackupError::Damaged("its sum is not that of its rows"));
         }
         if next_line(&mut self.input)?.is_some() {
@@ -237,16 +238,4 @@ fn next_line(input: &mut impl BufRead) -> Result<Option<Vec<u8>>, BackupError> {
         Some(b'\n') => Ok(Some(line)),
         Some(_) => Err(BackupError::Damaged("a line has no end")),
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    if !text.is_ascii() || text.len() % 2 == 1 {
-        return None;
-    }
-    let pairs = (0..text.len()).step_by(2);
-    pairs.map(|at| text.get(at..at + 2).and_then(|pair| u8::from_str_radix(pair, 16).ok())).collect()
 }
