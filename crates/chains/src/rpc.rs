@@ -195,14 +195,13 @@ impl Node {
     /// Waits while more join, as calls wait for each other; `count` says how many have. What is asked then is `call_gathered`.
     pub(crate) async fn let_others_join(&self, count: impl Fn() -> usize) {
         let Route::Live(live) = &self.route else { return };
-        let mut patience = Patience::new(live.roster.unheard());
+        let mut patience = Patience::new(live.roster.unheard(), Instant::now());
         let mut joined = count();
-        while !patience.is_over() {
+        while !patience.is_over(Instant::now()) {
             tokio::time::sleep(Duration::from_millis(GATHER_LOOK_MILLIS)).await;
-            let now = count();
-            if now != joined {
-                joined = now;
-                patience.begin_again();
+            let before = std::mem::replace(&mut joined, count());
+            if joined != before {
+                patience.join(Instant::now());
             }
         }
     }
@@ -283,21 +282,21 @@ struct Patience<'a> {
 }
 
 impl<'a> Patience<'a> {
-    fn new(unheard: &'a Unheard) -> Self {
-        let now = Instant::now();
+    fn new(unheard: &'a Unheard, now: Instant) -> Self {
         Self { unheard, began: now, joined: now }
     }
 
-    /// One more has joined, and others may follow it.
-    fn begin_again(&mut self) {
-        self.joined = Instant::now();
+    /// One more has joined, and others may follow it; but they may never stop coming.
+    fn join(&mut self, now: Instant) -> Moment {
+        self.joined = now;
+        if self.is_over(now) { Moment::Gathered } else { Moment::Gathering }
     }
 
-    fn is_over(&self) -> bool {
+    fn is_over(&self, now: Instant) -> bool {
         let is_busy = self.unheard.is_any();
-        let is_quiet = !is_busy && self.joined.elapsed() >= Duration::from_millis(GATHER_MILLIS);
+        let is_quiet = !is_busy && now.duration_since(self.joined) >= Duration::from_millis(GATHER_MILLIS);
         let most = if is_busy { GATHER_UNHEARD_MILLIS_MAX } else { GATHER_MILLIS_MAX };
-        is_quiet || self.began.elapsed() >= Duration::from_millis(most)
+        is_quiet || now.duration_since(self.began) >= Duration::from_millis(most)
     }
 }
 
@@ -305,7 +304,7 @@ impl<'a> Patience<'a> {
 async fn gather(roster: Arc<Roster>, slots: Arc<Semaphore>, mut waiting: mpsc::Receiver<Pending>) {
     while let Some(first) = waiting.recv().await {
         let most = roster.batch_calls();
-        let mut patience = Patience::new(roster.unheard());
+        let mut patience = Patience::new(roster.unheard(), Instant::now());
         let mut moment = first.moment;
         let mut batch = vec![first];
         while batch.len() < most {
@@ -316,19 +315,14 @@ async fn gather(roster: Arc<Roster>, slots: Arc<Semaphore>, mut waiting: mpsc::R
                     let look = Duration::from_millis(GATHER_LOOK_MILLIS);
                     match tokio::time::timeout(look, waiting.recv()).await {
                         Ok(next) => next,
-                        Err(_) if patience.is_over() => None,
+                        Err(_) if patience.is_over(Instant::now()) => None,
                         Err(_) => continue,
                     }
                 }
             };
             let Some(next) = next else { break };
-            moment = moment.max(next.moment);
+            moment = moment.max(next.moment).max(patience.join(Instant::now()));
             batch.push(next);
-            patience.begin_again();
-            // They may never stop coming.
-            if patience.is_over() {
-                moment = Moment::Gathered;
-            }
         }
         dispatch(&roster, &slots, batch).await;
     }
@@ -353,5 +347,29 @@ async fn dispatch(roster: &Arc<Roster>, slots: &Arc<Semaphore>, batch: Vec<Pendi
             deliver(&roster, batch).await;
             drop(slot);
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_wait_for_quiet_and_for_answers_that_lie_unheard_but_never_for_long() {
+        let (unheard, began) = (Unheard::default(), Instant::now());
+        let after = |micros: u64| began + Duration::from_micros(micros);
+        let mut patience = Patience::new(&unheard, began);
+        assert!(!patience.is_over(after(1_900)) && patience.is_over(after(2_000)), "it is quiet");
+        assert_eq!(patience.join(after(1_900)), Moment::Gathering);
+        assert!(!patience.is_over(after(3_800)), "one more has come");
+        for millis in 3..12 {
+            assert_eq!(patience.join(after(millis * 1_000)), Moment::Gathering);
+        }
+        assert_eq!(patience.join(after(12_000)), Moment::Gathered, "they never stop coming");
+        let answer = unheard.clone();
+        assert!(!patience.is_over(after(49_000)), "who has been answered may ask for more");
+        assert_eq!(patience.join(after(50_000)), Moment::Gathered);
+        drop(answer);
+        assert!(patience.is_over(after(12_000)));
     }
 }

@@ -45,28 +45,6 @@ async fn a_hundred_calls_at_once_are_one_request() {
     assert_eq!(stand.requests(), 1);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn calls_that_never_stop_coming_hold_up_none() {
-    const EVERY: Duration = Duration::from_micros(300);
-    let stand = Stand::with(&[]).await;
-    let node = Arc::new(node(&[&stand]));
-    assert_eq!(ask(&node).await, Ok(()));
-    stand.requests();
-    let mut asked = Vec::new();
-    for _ in 0..300 {
-        let node = Arc::clone(&node);
-        asked.push(tokio::spawn(async move { ask(&node).await }));
-        // The timer is too coarse for this.
-        let begun = Instant::now();
-        while begun.elapsed() < EVERY {
-            tokio::task::yield_now().await;
-        }
-    }
-    assert!(join_all(asked).await.into_iter().all(|answer| answer.unwrap().is_ok()));
-    let requests = stand.requests();
-    assert!(requests > 4, "{requests} requests: calls waited until a hundred were there");
-}
-
 #[tokio::test]
 async fn retry_after_is_honoured_in_seconds_and_as_a_date() {
     let date = || httpdate::fmt_http_date(std::time::SystemTime::now() + Duration::from_secs(4));
