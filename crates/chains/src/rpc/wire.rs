@@ -3,8 +3,8 @@
 
 use std::fmt;
 
-use serde::de::{Deserializer as _, SeqAccess, Visitor};
-use serde::{Deserialize, Serialize};
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -30,14 +30,55 @@ pub(super) const MISSING: UpstreamError = UpstreamError::BadResponse("an answer 
 /// The node gave two answers to one call, and they differ.
 const CONTRADICTION: UpstreamError = UpstreamError::BadResponse("two answers to one call");
 
-#[derive(Deserialize)]
+#[derive(Default)]
 struct Reply<'a> {
-    #[serde(borrow, default)]
     id: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
     result: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
     error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "lowercase")]
+enum Field {
+    Id,
+    Result,
+    Error,
+    #[serde(other)]
+    Other,
+}
+
+/// By hand, because what is derived also takes an array for an object, and its members by their places.
+impl<'de> Deserialize<'de> for Reply<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members;
+        impl<'de> Visitor<'de> for Members {
+            type Value = Reply<'de>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a reply")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+                let mut reply = Reply::default();
+                while let Some(field) = members.next_key()? {
+                    let (name, slot) = match field {
+                        Field::Id => ("id", &mut reply.id),
+                        Field::Result => ("result", &mut reply.result),
+                        Field::Error => ("error", &mut reply.error),
+                        Field::Other => {
+                            members.next_value::<IgnoredAny>()?;
+                            continue;
+                        }
+                    };
+                    if slot.replace(members.next_value()?).is_some() {
+                        return Err(serde::de::Error::duplicate_field(name));
+                    }
+                }
+                Ok(reply)
+            }
+        }
+        deserializer.deserialize_map(Members)
+    }
 }
 
 impl Reply<'_> {
@@ -45,11 +86,6 @@ impl Reply<'_> {
         self.result.map(RawValue::get) == other.result.map(RawValue::get)
             && self.error.map(RawValue::get) == other.error.map(RawValue::get)
     }
-}
-
-/// A result of `null` is a result: "there is no such transaction".
-fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
-    <&RawValue>::deserialize(deserializer).map(Some)
 }
 
 #[derive(Deserialize)]
@@ -86,7 +122,7 @@ pub(super) fn parse(body: &[u8], count: usize) -> Result<Parsed, UpstreamError> 
         Err(CallError::Refused | CallError::Unsupported) if count > 1 => Ok(Parsed::RefusedBatch),
         Ok(_) if count > 1 => Err(UpstreamError::BadResponse("one answer to a batch")),
         // An error that names no call is about the only one.
-        Err(error) if reply.id.is_none() => Ok(Parsed::Answers(vec![Err(error)])),
+        Err(error) if reply.id.is_none_or(is_null) => Ok(Parsed::Answers(vec![Err(error)])),
         Ok(_) | Err(_) => Ok(Parsed::Answers(by_id(vec![reply], count))),
     }
 }
@@ -120,6 +156,10 @@ fn members(text: &str, count: usize) -> Result<Vec<Reply<'_>>, UpstreamError> {
     whole.map_err(|_| UpstreamError::BadResponse("not JSON-RPC"))
 }
 
+fn is_null(value: &RawValue) -> bool {
+    value.get() == "null"
+}
+
 /// Some nodes send a number back as a string.
 fn place(id: &RawValue) -> Option<usize> {
     let text = id.get();
@@ -145,7 +185,8 @@ fn by_id(replies: Vec<Reply<'_>>, count: usize) -> Answers {
 }
 
 fn answer(reply: &Reply<'_>) -> Result<Box<RawValue>, CallError> {
-    if let Some(error) = reply.error.filter(|error| error.get() != "null") {
+    // A result of `null` is a result: "there is no such transaction".
+    if let Some(error) = reply.error.filter(|error| !is_null(error)) {
         let short = Some(error.get()).filter(|text| text.len() <= ERROR_BYTES_MAX);
         let said = short.and_then(|text| serde_json::from_str(text).ok());
         return Err(refusal(&said.unwrap_or(ErrorObject { code: 0, message: String::new() })));
@@ -227,7 +268,16 @@ mod tests {
 
     #[test]
     fn what_is_not_json_rpc_is_a_bad_response() {
-        for body in ["<html>Bad gateway</html>", "", "{", "[{\"id\":0,\"resu", "7", "{}"] {
+        for body in [
+            "<html>Bad gateway</html>",
+            "",
+            "{",
+            "[{\"id\":0,\"resu",
+            "7",
+            "{}",
+            "[[0,7]]",
+            "[{\"id\":0,\"result\":1,\"result\":2}]",
+        ] {
             let bad = texts(body, 1);
             assert!(
                 matches!(bad.as_slice(), [Err(CallError::Upstream(UpstreamError::BadResponse(_)))]),
