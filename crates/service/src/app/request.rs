@@ -1,8 +1,12 @@
 //! The bodies of the two classify calls, parsed once: past this page a bad hash or wallet has no spelling.
 
+use std::fmt;
+
 use engine::question::OWN_WALLETS_MAX;
 use engine::{Account, Policy, Question, TxHash};
-use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use utoipa::ToSchema;
 
 use crate::error::ApiError;
@@ -42,6 +46,7 @@ pub(crate) struct SingleRequest {
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct BatchRequest {
     #[schema(min_items = 1, max_items = 100)]
+    #[serde(deserialize_with = "objects")]
     hashes: Vec<BatchItem>,
     policy: Option<Policy>,
     /// Read every transaction as this address saw it, unless an item names its own. Found out for each when absent.
@@ -56,7 +61,6 @@ pub(crate) struct BatchRequest {
 
 /// One transaction of a batch.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(expecting = "an object with `hash`")]
 struct BatchItem {
     #[schema(value_type = schema::HashText)]
     hash: String,
@@ -67,6 +71,30 @@ struct BatchItem {
     /// Read this transaction as this address saw it.
     #[schema(value_type = Option<schema::WalletText>)]
     wallet: Option<String>,
+}
+
+/// What serde derives reads an array in place of an object, and its members by their places. These are objects.
+fn objects<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<BatchItem>, D::Error> {
+    struct Object(BatchItem);
+    impl<'de> Deserialize<'de> for Object {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            deserializer.deserialize_map(Fields).map(Self)
+        }
+    }
+    struct Fields;
+    impl<'de> Visitor<'de> for Fields {
+        type Value = BatchItem;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("an object with `hash`")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<BatchItem, A::Error> {
+            BatchItem::deserialize(MapAccessDeserializer::new(fields))
+        }
+    }
+    let items = Vec::<Object>::deserialize(deserializer)?;
+    Ok(items.into_iter().map(|Object(item)| item).collect())
 }
 
 impl SingleRequest {
