@@ -82,6 +82,7 @@ pub fn evm_answers(bytes: &[u8]) {
         balances: BTreeMap::new(),
         tokens: BTreeMap::new(),
         also_on: Vec::new(),
+        unasked: Vec::new(),
     };
     read_evm(facts, token.as_ref());
 }

@@ -59,6 +59,7 @@ fn parse(raw: &Raw) -> anyhow::Result<EvmFacts> {
         balances: BTreeMap::new(),
         tokens: BTreeMap::new(),
         also_on: Vec::new(),
+        unasked: Vec::new(),
     })
 }
 

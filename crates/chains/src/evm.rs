@@ -173,6 +173,7 @@ impl EvmChain {
             balances: BTreeMap::new(),
             tokens: BTreeMap::new(),
             also_on: Vec::new(),
+            unasked: Vec::new(),
         })
     }
 

@@ -41,13 +41,18 @@ type KeptEvm = (
 type KeptSolana = (engine::solana::json::Transaction, Option<Block>, BTreeMap<Key, Arc<Token>>);
 
 pub(crate) fn encode_evm(facts: &EvmFacts) -> Option<Vec<u8>> {
-    let EvmFacts { chain: _, transaction, receipt, block, internal, balances, tokens, also_on } = facts;
+    let EvmFacts { chain: _, transaction, receipt, block, internal, balances, tokens, also_on, unasked } = facts;
+    // Another time they may answer.
+    if !unasked.is_empty() {
+        return None;
+    }
     pack(&(transaction, receipt, block, internal, balances, tokens, also_on))
 }
 
 pub(crate) fn decode_evm(chain: &Arc<Chain>, bytes: &[u8]) -> Option<EvmFacts> {
     let (transaction, receipt, block, internal, balances, tokens, also_on) = unpack::<KeptEvm>(bytes)?;
-    Some(EvmFacts { chain: Arc::clone(chain), transaction, receipt, block, internal, balances, tokens, also_on })
+    let (chain, unasked) = (Arc::clone(chain), Vec::new());
+    Some(EvmFacts { chain, transaction, receipt, block, internal, balances, tokens, also_on, unasked })
 }
 
 pub(crate) fn encode_solana(facts: &SolanaFacts) -> Option<Vec<u8>> {

@@ -177,7 +177,7 @@ impl Upstreams {
     async fn fetch_pinned(&self, chain: &Arc<EvmChain>, hash: B256) -> Result<Fetched, FetchError> {
         let (lookup, early) = chain.lookup_whole(hash).await.map_err(|error| upstream(chain.chain(), error))?;
         match (lookup, early) {
-            (Lookup::Mined(transaction), Some(early)) => facts(chain, *transaction, early, Vec::new()).await,
+            (Lookup::Mined(transaction), Some(early)) => facts(chain, *transaction, early, Elsewhere::default()).await,
             (Lookup::Pending, _) => Err(FetchError::NotYetMined { chain: chain.chain().slug.clone() }),
             (Lookup::Absent | Lookup::Mined(_), _) => {
                 let pinned = chain.chain().slug.clone();
@@ -187,7 +187,7 @@ impl Upstreams {
     }
 
     /// Asks every chain at once; the first that has the hash wins, and the rest are dropped. A transaction without a
-    /// chain id may stand on several, so then all are awaited and the first in order serves.
+    /// chain id may stand on several, so then all are awaited, the first in order serves, and who could not answer is named.
     async fn detect(&self, hash: B256, except: Option<&str>) -> Result<Option<Fetched>, FetchError> {
         let asked = self.chains.iter().enumerate().filter(|(_, chain)| {
             chain.chain().family == Family::Evm && except.is_none_or(|slug| chain.chain().slug != slug)
@@ -197,6 +197,7 @@ impl Upstreams {
         let mut found: Vec<(usize, &Arc<EvmChain>, Transaction)> = Vec::new();
         let mut pending = None;
         let mut failure = None;
+        let mut elsewhere = Elsewhere::default();
         while let Some((order, chain, lookup)) = answers.next().await {
             match lookup {
                 Ok(Lookup::Mined(transaction)) => {
@@ -206,17 +207,24 @@ impl Upstreams {
                         break;
                     }
                 }
-                Ok(Lookup::Pending) => pending = Some(chain.chain().slug.clone()),
+                Ok(Lookup::Pending) => {
+                    pending = Some(chain.chain().slug.clone());
+                    elsewhere.also_on.push(chain.chain().slug.clone());
+                }
                 Ok(Lookup::Absent) => {}
-                Err(error) => failure = failure.or(Some(upstream(chain.chain(), error))),
+                Err(error) => {
+                    failure = failure.or(Some(upstream(chain.chain(), error)));
+                    elsewhere.unasked.push(chain.chain().slug.clone());
+                }
             }
         }
         drop(answers);
         found.sort_by_key(|(order, ..)| *order);
         let mut found = found.into_iter();
         if let Some((_, chain, transaction)) = found.next() {
-            let also_on = found.map(|(_, other, _)| other.chain().slug.clone()).collect();
-            return facts(chain, transaction, chain.early(hash), also_on).await.map(Some);
+            elsewhere.also_on.extend(found.map(|(_, other, _)| other.chain().slug.clone()));
+            let elsewhere = if transaction.is_replayable() { elsewhere.sorted() } else { Elsewhere::default() };
+            return facts(chain, transaction, chain.early(hash), elsewhere).await.map(Some);
         }
         match (pending, failure) {
             (Some(chain), _) => Err(FetchError::NotYetMined { chain }),
@@ -226,14 +234,29 @@ impl Upstreams {
     }
 }
 
+/// Where else a transaction stands that carries no chain id, and where that could not be asked.
+#[derive(Debug, Default)]
+struct Elsewhere {
+    also_on: Vec<String>,
+    unasked: Vec<String>,
+}
+
+impl Elsewhere {
+    fn sorted(mut self) -> Self {
+        self.also_on.sort();
+        self.unasked.sort();
+        self
+    }
+}
+
 async fn facts(
     chain: &Arc<EvmChain>,
     transaction: Transaction,
     early: impl Future<Output = Early>,
-    also_on: Vec<String>,
+    elsewhere: Elsewhere,
 ) -> Result<Fetched, FetchError> {
     let mut facts = chain.facts(transaction, early).await.map_err(|error| upstream(chain.chain(), error))?;
-    facts.also_on = also_on;
+    (facts.also_on, facts.unasked) = (elsewhere.also_on, elsewhere.unasked);
     Ok(Fetched::Evm { chain: Arc::clone(chain), facts: Arc::new(facts) })
 }
 

@@ -164,6 +164,7 @@ pub fn plain(chain: Chain, from: Address, to: Address, logs: Vec<Log>) -> EvmFac
         balances: BTreeMap::new(),
         tokens: BTreeMap::new(),
         also_on: Vec::new(),
+        unasked: Vec::new(),
     }
 }
 

@@ -131,6 +131,7 @@ pub fn doubt(doubt: &Doubt) -> String {
         Doubt::InternalValueUnknown => "No node could show native coin passed on inside the transaction, so proceeds in the native coin may be missing.".to_owned(),
         Doubt::BalanceDelta => "A native amount was inferred by the method balance_delta (balance after the block less balance before it), which also holds whatever else that block did to the account.".to_owned(),
         Doubt::SeveralChains(others) => format!("The transaction carries no chain id and also stands on: {}.", others.join(", ")),
+        Doubt::UnaskedChains(others) => format!("The transaction carries no chain id and may stand on further chains, whose nodes did not answer: {}. Ask again with `chain`.", others.join(", ")),
         Doubt::SeveralActors(actors) => {
             let named: Vec<String> = actors.iter().map(ToString::to_string).collect();
             format!("Several accounts act in this transaction; ask for one with `wallet`: {}.", named.join(", "))

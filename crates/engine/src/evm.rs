@@ -31,6 +31,8 @@ pub struct EvmFacts {
     pub tokens: BTreeMap<Address, Arc<Token>>,
     /// Other chains that hold a transaction of the same hash (possible before EIP-155).
     pub also_on: Vec<String>,
+    /// Chains that may hold it too, but could not be asked.
+    pub unasked: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -28,6 +28,8 @@ pub enum Doubt {
     InternalValueUnknown,
     BalanceDelta,
     SeveralChains(Vec<String>),
+    /// Nor could all chains be asked that may hold it.
+    UnaskedChains(Vec<String>),
     /// Several accounts act in one transaction.
     SeveralActors(Vec<Account>),
     TooManyLogs(usize),

@@ -89,6 +89,9 @@ pub fn read<'a>(
     if !facts.also_on.is_empty() {
         doubts.push(Doubt::SeveralChains(facts.also_on.clone()));
     }
+    if !facts.unasked.is_empty() {
+        doubts.push(Doubt::UnaskedChains(facts.unasked.clone()));
+    }
     if facts.receipt.logs.len() > LOGS_MAX {
         doubts.push(Doubt::TooManyLogs(facts.receipt.logs.len()));
     }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::harness::{Anvil, Postgres, Scenario, Setup, Taxon, free_port, mainnet, rpc, wait_for};
+use super::harness::{Anvil, Postgres, Scenario, Setup, Taxon, free_port, mainnet, rpc, send, wait_for};
 use super::hostile::Proxy;
 
 /// A service on one chain whose node is counted.
@@ -151,7 +151,7 @@ async fn what_is_not_final_is_read_anew_and_a_reorganisation_is_seen() {
     let (proxy, taxon) = counted(&anvil).await;
     let accounts = rpc(&anvil.url, "eth_accounts", json!([])).await;
     let sent = json!([{ "from": accounts[0], "to": accounts[1], "value": "0x1" }]);
-    let hash = rpc(&anvil.url, "eth_sendTransaction", sent).await.as_str().unwrap().to_owned();
+    let hash = send(&anvil.url, "eth_sendTransaction", sent).await;
     let first = taxon.classify(&hash).await.body;
     assert_eq!((&first["category"], &first["block"]["finalized"]), (&json!("transfer"), &json!(false)), "{first}");
     assert!(!taxon.setup.run(&["cache", "show", "--json"]).contains("facts"), "nothing of it is kept for good");

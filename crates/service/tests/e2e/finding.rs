@@ -1,22 +1,21 @@
 //! Which chain has the hash: detection, pin, correction, absence, and absence that was not shown.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::harness::{Anvil, Taxon, mainnet, rpc};
+use super::harness::{Anvil, Taxon, mainnet, rpc, send};
 
 const UNKNOWN: &str = "0x00000000000000000000000000000000000000000000000000000000deadbeef";
 
-async fn send_ether(anvil: &Anvil) -> String {
+async fn an_ether(anvil: &Anvil) -> Value {
     let accounts = rpc(&anvil.url, "eth_accounts", json!([])).await;
-    let transfer = json!([{ "from": accounts[0], "to": accounts[1], "value": "0xde0b6b3a7640000" }]);
-    rpc(&anvil.url, "eth_sendTransaction", transfer).await.as_str().unwrap().to_owned()
+    json!([{ "from": accounts[0], "to": accounts[1], "value": "0xde0b6b3a7640000" }])
 }
 
 #[tokio::test]
 async fn two_nodes_are_two_chains() {
     let (first, second) = (Anvil::start(901).await, Anvil::start(902).await);
     let taxon = Taxon::start(&[("first", 901, &first.url), ("second", 902, &second.url)]).await;
-    let hash = send_ether(&second).await;
+    let hash = send(&second.url, "eth_sendTransaction", an_ether(&second).await).await;
 
     let detected = taxon.classify(&hash).await;
     assert_eq!((detected.status, detected.body["chain"].as_str()), (200, Some("second")));
@@ -49,13 +48,13 @@ async fn a_transaction_in_the_mempool_is_not_yet_mined() {
     let anvil = Anvil::start(903).await;
     let taxon = Taxon::start(&[("local", 903, &anvil.url)]).await;
     rpc(&anvil.url, "evm_setAutomine", json!([false])).await;
-    let hash = send_ether(&anvil).await;
+    let hash = rpc(&anvil.url, "eth_sendTransaction", an_ether(&anvil).await).await;
     for body in [json!({ "hash": hash }), json!({ "hash": hash, "chain": "local" })] {
         let waiting = taxon.post("/v1/classify", &body).await;
         assert_eq!((waiting.status, waiting.code()), (404, "tx_not_yet_mined"));
     }
     rpc(&anvil.url, "evm_mine", json!([])).await;
-    let mined = taxon.classify(&hash).await;
+    let mined = taxon.classify(hash.as_str().unwrap()).await;
     assert_eq!((mined.status, mined.body["category"].as_str()), (200, Some("transfer")));
 }
 
@@ -125,15 +124,34 @@ d720ad6657b2b5cb610b872aa9fba75fe3e931d9c0ad720ae843bdab4b578970a059a46c650d1fe9
 async fn a_transaction_without_a_chain_id_may_stand_on_several_chains() {
     let (first, second) = (Anvil::start(906).await, Anvil::start(907).await);
     let taxon = Taxon::start(&[("first", 906, &first.url), ("second", 907, &second.url)]).await;
-    let hash = rpc(&second.url, "eth_sendRawTransaction", json!([UNPROTECTED])).await;
-    let hash = hash.as_str().unwrap();
-    let alone = taxon.classify(hash).await.body;
+    let hash = send(&second.url, "eth_sendRawTransaction", json!([UNPROTECTED])).await;
+    let alone = taxon.classify(&hash).await.body;
     assert_eq!((&alone["chain"], &alone["needs_review"]), (&json!("second"), &json!(false)));
 
-    rpc(&first.url, "eth_sendRawTransaction", json!([UNPROTECTED])).await;
-    let both = taxon.classify(hash).await.body;
+    send(&first.url, "eth_sendRawTransaction", json!([UNPROTECTED])).await;
+    let both = taxon.classify(&hash).await.body;
     assert_eq!((&both["chain"], &both["taxable"]), (&json!("first"), &json!(null)), "the first in order serves");
     assert!(both["review_note"].as_str().unwrap().contains("also stands on: second"));
+}
+
+#[tokio::test]
+async fn a_transaction_without_a_chain_id_is_for_review_while_a_chain_cannot_be_asked() {
+    let anvil = Anvil::start(908).await;
+    let taxon = Taxon::start(&[("up", 908, &anvil.url), ("down", 909, "http://127.0.0.1:9")]).await;
+    let hash = send(&anvil.url, "eth_sendRawTransaction", json!([UNPROTECTED])).await;
+    let found = taxon.classify(&hash).await.body;
+    assert_eq!(
+        (&found["chain"], &found["taxable"], &found["needs_review"]),
+        (&json!("up"), &json!(null), &json!(true))
+    );
+    let note = found["review_note"].as_str().unwrap();
+    assert!(note.contains("did not answer: down"), "{note}");
+    let named = taxon.post("/v1/classify", &json!({ "hash": hash, "chain": "up" })).await.body;
+    assert_eq!(
+        (&named["chain"], &named["needs_review"]),
+        (&json!("up"), &json!(false)),
+        "whoever names the chain knows it"
+    );
 }
 
 #[tokio::test]

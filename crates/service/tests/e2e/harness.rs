@@ -125,6 +125,18 @@ pub async fn rpc(url: &str, method: &str, params: Value) -> Value {
     rpc_try(url, method, params).await.unwrap_or_else(|| panic!("{method} failed"))
 }
 
+/// Sends a transaction, and waits until it stands in a block: anvil answers before that. Gives its hash.
+pub async fn send(url: &str, method: &str, params: Value) -> String {
+    let hash = rpc(url, method, params).await.as_str().unwrap().to_owned();
+    for _ in 0..200 {
+        if !rpc(url, "eth_getTransactionReceipt", json!([hash])).await.is_null() {
+            return hash;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("{hash} was not mined");
+}
+
 #[derive(Debug, Clone, Deserialize)]
 pub struct Done {
     pub name: String,

@@ -174,7 +174,7 @@ impl Node {
             Err(_) => cells.extend(std::iter::repeat_n(String::new(), HEADER.len().saturating_sub(3))),
             Ok(seen) => {
                 let head = seen.head.map_or(String::new(), |head| head.number.to_string());
-                let age = seen.head.and_then(|head| head.age_seconds).map_or(String::new(), span);
+                let age = seen.head.and_then(|head| head.age_seconds).map_or(String::new(), age);
                 let (id, history, traces) = family_cells(&seen.family);
                 let batches = if seen.batch_calls > 1 { seen.batch_calls.to_string() } else { "no".to_owned() };
                 cells.extend([id, head, age, format!("{} ms", seen.latency_millis), history, traces, batches]);
@@ -227,6 +227,11 @@ fn family_cells(family: &FamilySeen) -> (String, String, String) {
             (String::new(), history, if solana.has_assets { "assets" } else { "no assets" }.to_owned())
         }
     }
+}
+
+/// How old a head is by the clock here, which may be behind the node's.
+fn age(seconds: i64) -> String {
+    if seconds < 0 { format!("{} ahead", span(seconds.saturating_neg())) } else { span(seconds) }
 }
 
 /// Seconds in the largest unit that tells enough.
