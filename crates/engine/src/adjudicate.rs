@@ -7,11 +7,10 @@ use std::sync::Arc;
 use alloy_primitives::U256;
 
 use crate::asset::Seen;
-use crate::category::{Category, Legs, Treatment};
+use crate::category::{Category, Legs, Nature, Rank};
 use crate::confidence::{self, Weighing};
 use crate::legs::{Direction, LEGS_MAX, Leg};
 use crate::opinion::{LegSet, Opinion, Role, Source, Strength};
-use crate::policy::Circumstances;
 use crate::question::Question;
 use crate::scene::{Doubt, Outcome, Scene};
 use crate::sources::Opinions;
@@ -33,53 +32,6 @@ pub struct Reading {
     pub has_unbacked: bool,
     /// Every opinion that was heard, with whether it agrees with the reading.
     pub heard: Vec<(Opinion, bool)>,
-}
-
-/// Precedence of categories when several hold a leg: the first is the principal. Income is principal only when alone.
-const PRECEDENCE: &[&[Category]] = &[
-    &[Category::FailedTransaction, Category::Spam],
-    &[Category::Liquidation],
-    &[Category::NftPurchase, Category::NftSale, Category::NftLoan],
-    &[Category::BridgeSwap, Category::BridgeOut, Category::BridgeIn],
-    &[Category::OrderPlace, Category::OrderCancel, Category::Refund],
-    &[Category::FlashLoan],
-    &[Category::PerpOpen, Category::PerpClose, Category::Option, Category::Bet, Category::Raffle, Category::Funding],
-    &[Category::LiquidityAdd, Category::LiquidityRemove],
-    &[Category::TokenMigration, Category::TokenSale],
-    &[Category::Borrow, Category::Repay],
-    &[Category::CollateralSupply, Category::CollateralWithdraw],
-    &[Category::LiquidStakingMint, Category::LiquidStakingRedeem],
-    &[Category::VoteLock],
-    &[Category::VaultDeposit, Category::VaultWithdraw],
-    &[Category::StakingDeposit, Category::StakingWithdraw],
-    &[Category::Swap],
-    &[Category::Wrap, Category::Unwrap],
-    &[Category::Payment, Category::Donation, Category::Gift, Category::VestingClaim],
-    &[Category::NftMint],
-    &[
-        Category::Airdrop,
-        Category::HardFork,
-        Category::Reward,
-        Category::Interest,
-        Category::StakingRebase,
-        Category::MiningReward,
-        Category::MevReward,
-        Category::IncomeReceipt,
-    ],
-    &[Category::FeePayment, Category::TokenBurn, Category::Loss],
-    &[Category::SelfTransfer, Category::CexDeposit, Category::CexWithdrawal],
-    &[Category::Transfer, Category::NftTransfer],
-    &[Category::Governance, Category::Delegation],
-    &[Category::AccountOpen, Category::AccountClose],
-    &[Category::Revoke],
-    &[Category::Approval],
-    &[Category::NftListing, Category::ContractDeploy],
-    &[Category::ContractCall],
-    &[Category::Unclassified],
-];
-
-fn rank(category: Category) -> usize {
-    PRECEDENCE.iter().position(|group| group.contains(&category)).unwrap_or(PRECEDENCE.len())
 }
 
 pub fn adjudicate(scene: &Scene<'_>, heard: Opinions) -> Reading {
@@ -120,7 +72,6 @@ pub fn adjudicate(scene: &Scene<'_>, heard: Opinions) -> Reading {
         has_residual: !residual.is_empty(),
         has_doubt: !doubts.is_empty(),
     });
-    let treatment_open = principal.category.row().treatment.taxable().is_none();
     // What an account pays to have its operation carried is gas, and gas is never what a transaction was.
     let only_carried = scene.acts && !scene.carried.is_empty() && principal.role == Role::Fee;
     let category = if only_carried { Category::ContractCall } else { principal.category };
@@ -128,7 +79,7 @@ pub fn adjudicate(scene: &Scene<'_>, heard: Opinions) -> Reading {
     Reading {
         category,
         confidence,
-        needs_review: treatment_open || confidence < confidence::REVIEW_BELOW,
+        needs_review: confidence < confidence::REVIEW_BELOW,
         strength,
         protocol,
         claims,
@@ -226,7 +177,7 @@ fn order(o: &Opinion) -> (Subject<'_>, Reverse<Strength>, &str) {
 /// A shape never decides, and a category is asserted only with the legs it needs.
 fn is_claim(scene: &Scene<'_>, opinion: &Opinion) -> bool {
     let has = |direction| opinion.explains_direction(&scene.legs, direction);
-    let has_legs = match opinion.category.row().legs {
+    let has_legs = match opinion.category.meaning().legs {
         _ if opinion.unseen && scene.legs.is_empty() => true,
         Legs::Both if opinion.escrowed => !opinion.explains.is_empty(),
         Legs::Both => has(Direction::Out) && has(Direction::In),
@@ -263,14 +214,14 @@ fn is_accessory(claim: &Opinion) -> bool {
     }
 }
 
-/// A claim as strong as the principal, on the same legs in full, under which they would be taxed otherwise.
+/// A claim as strong as the principal, on the same legs in full, of another nature.
 fn rival(scene: &Scene<'_>, principal: &Opinion, claims: &[Opinion]) -> Option<Category> {
     let contested = full(scene, principal);
-    let treatment = |claim: &Opinion| claim.category.row().treatment;
+    let nature = |claim: &Opinion| claim.category.meaning().nature;
     let is_rival = |claim: &&Opinion| {
         claim.strength == principal.strength
             && !is_accessory(claim)
-            && treatment(claim) != treatment(principal)
+            && nature(claim) != nature(principal)
             && !full(scene, claim).is_empty()
             && full(scene, claim).minus(contested).is_empty()
     };
@@ -279,7 +230,9 @@ fn rival(scene: &Scene<'_>, principal: &Opinion, claims: &[Opinion]) -> Option<C
 
 fn principal(claims: &[Opinion]) -> Option<&Opinion> {
     claims.iter().min_by(|a, b| {
-        let key = |claim: &Opinion| (is_accessory(claim), rank(claim.category), Reverse(claim.strength), claim.source);
+        let key = |claim: &Opinion| {
+            (is_accessory(claim), claim.category.meaning().rank, Reverse(claim.strength), claim.source)
+        };
         key(a).cmp(&key(b)).then_with(|| order(a).cmp(&order(b)))
     })
 }
@@ -325,12 +278,12 @@ fn is_stated(scene: &Scene<'_>, claims: &[Opinion]) -> bool {
 /// came back for what went out, when the wallet itself asked for what came in, or when it paid income in real coin: nobody
 /// forges that.
 fn is_backed(scene: &Scene<'_>, claim: &Opinion) -> bool {
-    let is_plain = matches!(claim.category, Category::Transfer | Category::NftTransfer | Category::Spam);
+    let is_plain = claim.category.is_plain_transfer() || claim.category.meaning().rank == Rank::Decided;
     let goes_out = claim.explains_direction(&scene.legs, Direction::Out);
     let comes_in = claim.explains_direction(&scene.legs, Direction::In);
     let pays_income = || {
         let mut paid = claim.explains.iter().filter_map(|at| scene.legs.get(at));
-        claim.category.row().treatment == Treatment::Income && paid.all(|leg| scene.is_real(leg.asset))
+        claim.category.meaning().nature == Nature::Earning && paid.all(|leg| scene.is_real(leg.asset))
     };
     claim.strength == Strength::Verified
         || is_plain
@@ -354,32 +307,6 @@ fn dust(amount: U256) -> U256 {
     if amount.is_zero() { U256::ZERO } else { amount / U256::from(10_000_u32) }
 }
 
-/// What the table's conditions ask, for the whole transaction or for one claim in it.
-pub fn circumstances(
-    scene: &Scene<'_>,
-    reading: &Reading,
-    question: &Question,
-    claim: Option<&Opinion>,
-) -> Circumstances {
-    let counts = |at: usize| claim.is_none_or(|claim| claim.explains.contains(at));
-    let legs = || scene.legs.iter().enumerate().filter(|(at, _)| counts(*at)).map(|(_, leg)| leg);
-    let out = legs().any(|leg| leg.direction == Direction::Out);
-    Circumstances {
-        all_parties_own: legs().all(|leg| is_own(scene, leg, question)),
-        paid: legs().any(|leg| leg.direction == Direction::Out && !leg.asset.is_nft()),
-        claimed_by_wallet: scene.acts,
-        incoming: legs().any(|leg| leg.direction == Direction::In),
-        verified: claim.map_or(reading.strength, |claim| claim.strength) == Strength::Verified,
-        out,
-    }
-}
-
-/// Whether all of the leg moved between the caller's own wallets, not only its largest part.
-fn is_own(scene: &Scene<'_>, leg: &Leg, question: &Question) -> bool {
-    let moved = || scene.moved(leg.direction, leg.asset).iter().filter(|own| !own.amount.is_zero());
-    question.own_wallets.contains(&leg.other) && moved().all(|own| question.own_wallets.contains(&own.other))
-}
-
 /// Last, what only the caller and the packs can add: moves among one's own wallets, and a name for the protocol: that of what was
 /// called, and that of whatever else a pack vouches for.
 pub fn settle(
@@ -389,24 +316,11 @@ pub fn settle(
     called: impl FnOnce() -> Option<Arc<str>>,
     seen: impl FnOnce() -> Option<Arc<str>>,
 ) -> Reading {
-    let is_transfer = matches!(reading.category, Category::Transfer | Category::NftTransfer);
-    let all_own = !scene.legs.is_empty() && scene.legs.iter().all(|leg| is_own(scene, leg, question));
+    let is_transfer = reading.category.is_plain_transfer();
+    let all_own = !scene.legs.is_empty() && scene.legs.iter().all(|leg| scene.is_own_move(leg, question));
     let category = if is_transfer && all_own { Category::SelfTransfer } else { reading.category };
     // A swap through somebody's router is known by the router, whosever pools it went through.
     let router = if category == Category::Swap { called() } else { None };
     let protocol = router.or_else(|| reading.protocol.clone()).or_else(seen);
     Reading { category, protocol, ..reading }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_category_has_one_place_in_the_precedence() {
-        for row in crate::category::TABLE {
-            let places = PRECEDENCE.iter().flat_map(|group| *group).filter(|c| **c == row.category).count();
-            assert_eq!(places, 1, "{}", row.name);
-        }
-    }
 }

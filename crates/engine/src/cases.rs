@@ -22,6 +22,7 @@ use crate::evm::json::{Log, Receipt, Transaction};
 use crate::evm::movements::{TRANSFER, TRANSFER_SINGLE};
 use crate::evm::trace::InternalTransfer;
 use crate::evm::{EvmFacts, InternalValue, Token};
+use crate::knowledge::Knowledge;
 use crate::question::Question;
 use crate::rules::compile::{self, CallShape, EventShape, Field, Fields};
 use crate::rules::file::{CaseRow, Derive, EVERY_CHAIN, PackFile};
@@ -32,7 +33,8 @@ use crate::sources::pools;
 use crate::{Category, Classification, adjudicate, evm, present, sources};
 
 /// What is wrong with the cases of every pack: one that is missing, cannot be staged, or is read otherwise.
-pub fn check(rules: &Rules) -> Vec<Fault> {
+pub fn check(knowledge: &Knowledge) -> Vec<Fault> {
+    let rules = &knowledge.rules;
     let mut faults = Vec::new();
     let others = Vocabulary {
         events: rules.packs.iter().flat_map(|pack| events(&pack.file)).collect(),
@@ -50,7 +52,7 @@ pub fn check(rules: &Rules) -> Vec<Fault> {
             fault(1, "no case shows where it is silent".to_owned());
         }
         for case in &pack.file.case {
-            if let Err(what) = run(rules, &others, at, pack, case) {
+            if let Err(what) = run(knowledge, &others, at, pack, case) {
                 fault(pack.line(&case.about.span()), format!("case `{}`: {what}", case.about.get_ref()));
             }
         }
@@ -58,10 +60,11 @@ pub fn check(rules: &Rules) -> Vec<Fault> {
     faults
 }
 
-fn run(rules: &Rules, others: &Vocabulary, at: usize, pack: &Pack, case: &CaseRow) -> Result<(), String> {
+fn run(knowledge: &Knowledge, others: &Vocabulary, at: usize, pack: &Pack, case: &CaseRow) -> Result<(), String> {
     if case.chain == SOLANA {
-        return solana::run(rules, at, pack, case);
+        return solana::run(knowledge, at, pack, case);
     }
+    let rules = &knowledge.rules;
     let facts = Stage { rules, others, at, file: &pack.file, chain: &case.chain }.facts(case)?;
     let question = asked(Account::from(account_of("wallet")));
     let scene = evm::scene::read(&facts, &question, rules).map_err(|error| error.to_string())?;
@@ -73,11 +76,12 @@ fn run(rules: &Rules, others: &Vocabulary, at: usize, pack: &Pack, case: &CaseRo
         || sources::protocol::called(&scene, rules),
         || sources::protocol::named(&scene, rules),
     );
-    judge(rules, at, case, &scene, &reading)
+    judge(knowledge, at, case, &scene, &reading)
 }
 
 /// Whether the case is read as it says.
-fn judge(rules: &Rules, at: usize, case: &CaseRow, scene: &Scene<'_>, reading: &Reading) -> Result<(), String> {
+fn judge(knowledge: &Knowledge, at: usize, case: &CaseRow, scene: &Scene<'_>, reading: &Reading) -> Result<(), String> {
+    let rules = &knowledge.rules;
     let id = rules.pack(at).map_or("", |pack| pack.id.as_str());
     let of_pack = |rule: &str| rule.strip_prefix(id).is_some_and(|rest| rest.starts_with('/'));
     let name = rules.protocol(at);
@@ -90,7 +94,7 @@ fn judge(rules: &Rules, at: usize, case: &CaseRow, scene: &Scene<'_>, reading: &
         };
     }
     let wanted = case.reads.as_deref().and_then(Category::parse);
-    let answer = present::present(scene, reading, &asked(scene.wallet), rules);
+    let answer = present::present(scene, reading, &asked(scene.wallet), knowledge);
     let Classification { category, confidence, review_note, protocol, needs_review, .. } = answer;
     if case.review {
         let is_settled = || format!("it is read as {} at confidence {confidence}, without review", category.name());
@@ -425,6 +429,7 @@ fn placed<'a>(fields: &'a Fields, values: &'a [(String, U256)]) -> impl Iterator
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::treatments::Treatments;
 
     const PACK: &str = r#"
 name  = "Mine"
@@ -462,7 +467,8 @@ silent = true
 
     fn faults(cases: &str) -> Vec<String> {
         let rules = Rules::of(&[("mine", &format!("{PACK}{cases}"))]).expect("the pack loads");
-        check(&rules).iter().map(ToString::to_string).collect()
+        let knowledge = Knowledge::new(rules, Treatments::us().expect("treatments/us.toml loads"), []);
+        check(&knowledge).iter().map(ToString::to_string).collect()
     }
 
     #[test]

@@ -1,67 +1,17 @@
-//! The house table: every category with its treatment, ledger action, price and the other defensible side.
-//! `GET /categories`, the docs and the engine itself all read this one table, so words and behaviour cannot drift apart.
+//! What a category *is*: the legs it needs, its rank among others, its part in a transaction, whether it is free. What it comes to under a
+//! law is in `treatments`; nothing here reads one.
 
 use serde::{Deserialize, Serialize, Serializer};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
+use crate::legs::Direction;
+use crate::opinion::Role;
+
 mod table;
 
 pub use table::{Category, TABLE};
-
-/// What the event is for tax. A closed set: it gains no value within v1. `needs_review` is what cannot be mapped to the others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Treatment {
-    Disposal,
-    Income,
-    NonTaxable,
-    Expense,
-    NeedsReview,
-}
-
-impl Treatment {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Disposal => "disposal",
-            Self::Income => "income",
-            Self::NonTaxable => "non_taxable",
-            Self::Expense => "expense",
-            Self::NeedsReview => "needs_review",
-        }
-    }
-
-    /// `None` is "undetermined", which is never the same as "not taxable".
-    pub fn taxable(self) -> Option<bool> {
-        match self {
-            Self::Disposal | Self::Income | Self::Expense => Some(true),
-            Self::NonTaxable => Some(false),
-            Self::NeedsReview => None,
-        }
-    }
-}
-
-/// What to do with it in a ledger.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum LedgerAction {
-    DisposeAndAcquire,
-    RecognizeIncome,
-    CarryBasis,
-    Move,
-    Lock,
-    Unlock,
-    PledgeCollateral,
-    ReleaseCollateral,
-    OpenLiability,
-    CloseLiability,
-    ExpenseFee,
-    WriteOff,
-    NoEntry,
-    Ignore,
-    Review,
-}
 
 /// Whether a classification of this category is counted against the pool. Rows that need review always are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
@@ -70,6 +20,15 @@ pub enum LedgerAction {
 pub enum Bill {
     Billable,
     Free,
+}
+
+impl Bill {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Billable => "billable",
+            Self::Free => "free",
+        }
+    }
 }
 
 /// The legs without which a category is not asserted.
@@ -87,70 +46,92 @@ pub enum Legs {
     Any,
 }
 
-/// The caller's switch that governs a category, where one does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PolicyKey {
-    Lp,
-    Wrap,
-    Lst,
+/// Which category is the principal when several hold a leg: the first in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rank {
+    /// A failure or spam: there is nothing beside it.
+    Decided,
+    Liquidation,
+    NftTrade,
+    Bridge,
+    Order,
+    FlashLoan,
+    Derivative,
+    Pool,
+    Migration,
+    Loan,
+    Collateral,
+    LiquidStaking,
+    VoteLock,
+    Vault,
     Staking,
+    Swap,
+    Wrap,
+    Payment,
+    NftMint,
+    Earning,
+    Cost,
+    OwnMove,
+    Transfer,
+    Governance,
+    Account,
+    Revoke,
+    Approval,
+    Preparation,
+    Call,
+    Open,
 }
 
-/// The position not taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[schema(as = GreySide)]
-pub struct Side {
-    pub treatment: Treatment,
-    /// The position in a few words.
-    #[schema(value_type = String)]
-    pub label: &'static str,
+/// What becomes of the wallet's property, before any law. Two claims of different nature on the same legs contradict each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Nature {
+    /// Property is given for other property.
+    Exchange,
+    Earning,
+    Spending,
+    /// The wallet still owns what it owned, in whatever form or place.
+    Keeping,
+    /// The chain does not show it.
+    Undecided,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Grey {
-    Never,
-    Always(&'static str, Side),
-    /// Set when the stated condition holds; the condition is decided where the reading is known.
-    When(Condition, &'static str, Side),
+/// How much a category counts beside others in one transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Beside {
+    Counts,
+    /// It cancels out within the transaction: what was done with it counts.
+    Cancels,
+    /// Part of a trade of the same protocol, where there is one: the order that was filled, the escrow that was emptied.
+    InTrade,
+    /// An action that moves nothing but rent.
+    MovesNothing,
+    /// It prepares or tidies up, and means something only when alone. It moves nothing but rent either.
+    OnlyAlone,
 }
 
-/// When a grey area is set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = GreyCondition)]
-pub enum Condition {
-    /// The other party is not one of the caller's own wallets.
-    OtherPartyUnknown,
-    /// The payee is known only by the shape of the payment.
-    PayeeByShape,
-    /// The repaid asset is not the borrowed one.
-    RepaidAssetDiffers,
-    /// The wallet did not claim it itself.
-    NotClaimedByWallet,
-    /// Another token arrives than the one that left.
-    AnotherTokenArrives,
-    /// The assets are of one family, such as USDC and USDC.e.
-    OneFamily,
-    /// Nothing was paid.
-    Free,
-    /// A lock that may count as an exchange.
-    LockReceipt,
+/// Whether an answer lists its steps even when there is only one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Telling {
+    AtOnce,
+    InSteps,
 }
 
 /// One row of the table.
 #[derive(Debug, Clone, Copy)]
-pub struct Row {
+pub struct Meaning {
     pub category: Category,
     pub name: &'static str,
-    pub treatment: Treatment,
-    pub ledger_action: LedgerAction,
     pub bill: Bill,
     pub legs: Legs,
-    pub policy: Option<PolicyKey>,
-    pub grey: Grey,
+    /// The direction in which it moves assets, where there is only one.
+    pub way: Option<Direction>,
+    pub rank: Rank,
+    /// The part that a claim of it plays, unless its rule says another.
+    pub role: Role,
+    pub nature: Nature,
+    pub beside: Beside,
+    pub telling: Telling,
     pub about: &'static str,
-    pub basis: &'static str,
 }
 
 impl Category {
@@ -159,11 +140,26 @@ impl Category {
     }
 
     pub fn name(self) -> &'static str {
-        self.row().name
+        self.meaning().name
     }
 
     pub fn is_free(self) -> bool {
-        self.row().bill == Bill::Free
+        self.meaning().bill == Bill::Free
+    }
+
+    /// A transfer between two addresses, of a coin, a token or an NFT.
+    pub fn is_plain_transfer(self) -> bool {
+        self.meaning().rank == Rank::Transfer
+    }
+
+    /// An NFT bought or sold.
+    pub fn is_nft_sale(self) -> bool {
+        self.meaning().rank == Rank::NftTrade && self.meaning().legs == Legs::Both
+    }
+
+    /// It moves nothing but rent.
+    pub fn moves_nothing(self) -> bool {
+        matches!(self.meaning().beside, Beside::MovesNothing | Beside::OnlyAlone)
     }
 }
 
@@ -199,65 +195,6 @@ impl ToSchema for Category {
     }
 }
 
-/// One category, with what the house makes of it.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct CategoryRow {
-    pub category: Category,
-    /// What it is, in plain words.
-    #[schema(value_type = String)]
-    pub about: &'static str,
-    pub treatment: Treatment,
-    /// As on a result: null is undetermined.
-    #[schema(required)]
-    pub taxable: Option<bool>,
-    pub ledger_action: LedgerAction,
-    pub billing: Bill,
-    pub needs_legs: Legs,
-    /// The caller's switch that governs it, where one does.
-    #[schema(required)]
-    pub policy: Option<PolicyKey>,
-    /// What the treatment rests on.
-    #[schema(value_type = String)]
-    pub basis: &'static str,
-    /// The other defensible side, where there is one.
-    #[schema(required)]
-    pub grey_area: Option<GreyRow>,
-}
-
-/// The other defensible side of a category.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct GreyRow {
-    /// Set only under this condition; null is always.
-    #[schema(required)]
-    pub when: Option<Condition>,
-    /// What the positions rest on.
-    #[schema(value_type = String)]
-    pub note: &'static str,
-    pub alternate: Side,
-}
-
-impl From<&Row> for CategoryRow {
-    fn from(row: &Row) -> Self {
-        let grey_area = match row.grey {
-            Grey::Never => None,
-            Grey::Always(note, alternate) => Some(GreyRow { when: None, note, alternate }),
-            Grey::When(condition, note, alternate) => Some(GreyRow { when: Some(condition), note, alternate }),
-        };
-        Self {
-            category: row.category,
-            about: row.about,
-            treatment: row.treatment,
-            taxable: row.treatment.taxable(),
-            ledger_action: row.ledger_action,
-            billing: row.bill,
-            needs_legs: row.legs,
-            policy: row.policy,
-            basis: row.basis,
-            grey_area,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -266,21 +203,13 @@ mod tests {
     fn names_are_unique_and_found_again() {
         for row in TABLE {
             assert_eq!(Category::parse(row.name), Some(row.category));
-            assert_eq!(row.category.row().name, row.name);
+            assert_eq!(row.category.meaning().name, row.name);
         }
     }
 
     #[test]
-    fn a_policy_key_always_has_another_side_to_flip_to() {
-        for row in TABLE.iter().filter(|row| row.policy.is_some()) {
-            assert!(matches!(row.grey, Grey::Always(_, side) if side.treatment != row.treatment), "{}", row.name);
-        }
-    }
-
-    #[test]
-    fn a_review_treatment_always_says_so_in_its_ledger_action() {
-        for row in TABLE.iter().filter(|row| row.treatment == Treatment::NeedsReview) {
-            assert!(matches!(row.ledger_action, LedgerAction::Review | LedgerAction::WriteOff), "{}", row.name);
-        }
+    fn an_nft_sale_is_told_from_a_loan_against_one() {
+        let sales: Vec<&str> = TABLE.iter().filter(|row| row.category.is_nft_sale()).map(|row| row.name).collect();
+        assert_eq!(sales, ["nft_purchase", "nft_sale"]);
     }
 }

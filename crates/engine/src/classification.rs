@@ -5,9 +5,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
 use crate::asset::{Account, NftKind};
-use crate::category::{Category, LedgerAction, Treatment};
+use crate::category::Category;
 use crate::describe;
 use crate::opinion::{Role, Source};
+use crate::treatments::{LedgerAction, Treatment, Treatments};
 
 pub const API_VERSION: &str = "v1";
 /// A word of ours. Under its own name serde would want to borrow it from what it reads.
@@ -96,7 +97,7 @@ pub struct Classification {
 
 impl Classification {
     /// Leaves it to a person, for a reason that lies outside of the reading.
-    pub fn defer(&mut self, note: String) {
+    pub fn defer(&mut self, note: String, treatments: &Treatments) {
         self.needs_review = true;
         self.taxable = None;
         self.ledger_action = Some(LedgerAction::Review);
@@ -105,14 +106,14 @@ impl Classification {
         let mut whole: Vec<&mut String> =
             [self.description.as_mut(), parent, self.memo.as_mut()].into_iter().flatten().collect();
         for text in &mut whole {
-            describe::leave_open(text, self.category, self.treatment);
+            describe::leave_open(text, self.category, self.treatment, treatments);
         }
         for step in self.legs.iter_mut().flatten() {
             step.taxable = None;
             step.ledger_action = LedgerAction::Review;
-            describe::leave_open(&mut step.description, step.category, step.treatment);
+            describe::leave_open(&mut step.description, step.category, step.treatment, treatments);
             if let Some(memo) = &mut self.memo {
-                describe::leave_open(memo, step.category, step.treatment);
+                describe::leave_open(memo, step.category, step.treatment, treatments);
             }
         }
     }

@@ -6,7 +6,6 @@
 //! the review line. So 95 and more means a verified rule and another source of the same mind, and an agreeing opinion
 //! never lowers it.
 
-use crate::category::Category;
 use crate::opinion::{Opinion, Source, Strength};
 
 /// Below this the result is flagged for review.
@@ -48,7 +47,7 @@ pub fn weigh(weighing: &Weighing<'_>) -> u8 {
     let mut confidence = base;
     for source in others {
         let mut said = weighing.heard.iter().map(|(opinion, _)| opinion).filter(|opinion| opinion.source == source);
-        let is_plain = |opinion: &Opinion| matches!(opinion.category, Category::Transfer | Category::NftTransfer);
+        let is_plain = |opinion: &Opinion| opinion.category.is_plain_transfer();
         if said.clone().any(|opinion| opinion.category == principal.category) {
             confidence = confidence.saturating_add(AGREES);
         } else if source == Source::Call && said.any(|opinion| !is_plain(opinion)) {
@@ -67,6 +66,7 @@ pub fn weigh(weighing: &Weighing<'_>) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::category::Category;
     use crate::opinion::LegSet;
     use proptest::prelude::*;
 

@@ -1,8 +1,9 @@
 //! Plain words for the answer. Token text comes from strangers and is passed on as it is: whoever renders it escapes it.
 
-use crate::category::{Category, Treatment};
+use crate::category::Category;
 use crate::classification::{AssetLeg, Assets};
 use crate::scene::Doubt;
+use crate::treatments::{Treatment, Treatments};
 
 /// Legs listed by name in one sentence; the rest are counted.
 const LISTED_MAX: usize = 4;
@@ -14,6 +15,7 @@ pub fn description(
     assets: &Assets,
     protocol: Option<&str>,
     treatment: Treatment,
+    basis: Option<&str>,
     needs_review: bool,
 ) -> String {
     let mut text = String::with_capacity(SENTENCES_BYTES_LIKELY);
@@ -22,7 +24,7 @@ pub fn description(
         push(&mut text, &[" on ", name]);
     }
     text.push_str(". ");
-    text.push_str(&if needs_review { leaning(treatment) } else { consequence(category, treatment) });
+    text.push_str(&if needs_review { leaning(treatment) } else { consequence(treatment, basis) });
     text
 }
 
@@ -44,14 +46,16 @@ fn leaning(treatment: Treatment) -> String {
 }
 
 /// Takes back what a text says of the treatment, where a person is to decide after all.
-pub fn leave_open(text: &mut String, category: Category, treatment: Treatment) {
-    *text = text.replace(&consequence(category, treatment), &leaning(treatment));
+pub fn leave_open(text: &mut String, category: Category, treatment: Treatment, treatments: &Treatments) {
+    let row = treatments.row(category);
+    let basis = (treatment == row.treatment).then_some(row.basis.as_str());
+    *text = text.replace(&consequence(treatment, basis), &leaning(treatment));
 }
 
 fn push_action(text: &mut String, category: Category, assets: &Assets) {
     let sent = list(&assets.sent);
     let received = list(&assets.received);
-    let about = category.row().about.trim_end_matches('.');
+    let about = category.meaning().about.trim_end_matches('.');
     match (category, sent.as_deref(), received.as_deref()) {
         (Category::Swap, Some(sent), Some(got)) => push(text, &["Swapped ", sent, " for ", got]),
         (Category::Swap, None, Some(moved)) | (Category::Swap, Some(moved), None) => {
@@ -82,8 +86,8 @@ fn push_action(text: &mut String, category: Category, assets: &Assets) {
     }
 }
 
-fn consequence(category: Category, treatment: Treatment) -> String {
-    let basis = category.row().basis;
+/// A position of the table is told with what it rests on.
+fn consequence(treatment: Treatment, basis: Option<&str>) -> String {
     let said = match treatment {
         Treatment::Disposal => "A taxable disposal",
         Treatment::Income => "Taxable income",
@@ -91,7 +95,10 @@ fn consequence(category: Category, treatment: Treatment) -> String {
         Treatment::Expense => "An expense, paid by disposing of crypto",
         Treatment::NeedsReview => return "A person decides the treatment.".to_owned(),
     };
-    if treatment == category.row().treatment { [said, " (", basis, ")."].concat() } else { [said, "."].concat() }
+    match basis {
+        Some(basis) => [said, " (", basis, ")."].concat(),
+        None => [said, "."].concat(),
+    }
 }
 
 /// `1.5 WETH, 2 UNI and 3 more`; `None` when there is nothing to list.

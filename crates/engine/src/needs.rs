@@ -6,7 +6,7 @@ use alloy_primitives::Address;
 
 use crate::evm::scene;
 use crate::evm::{EvmFacts, InternalValue};
-use crate::legs::{Leg, legs};
+use crate::legs::Leg;
 use crate::question::Question;
 use crate::rules::Rules;
 use crate::scene::Outcome;
@@ -43,10 +43,7 @@ pub fn needs(facts: &EvmFacts, question: &Question, rules: &Rules) -> Vec<Need> 
         InternalValue::Untraceable | InternalValue::Traced { .. } => {}
     }
     let mut tokens = tokens_of(&scene.legs);
-    if question.wallet.is_none() && scene.carried.len() > 1 {
-        let others = scene.carried.iter().filter_map(|actor| legs(&scene.movements, *actor));
-        tokens.extend(others.flat_map(|legs| tokens_of(&legs)));
-    }
+    tokens.extend(scene.actors.iter().flat_map(|(_, legs)| tokens_of(legs)));
     let unknown = tokens.into_iter().filter(|token| !facts.tokens.contains_key(token));
     needs.extend(unknown.take(TOKENS_MAX).map(Need::Token));
     needs.into_iter().collect()

@@ -1,55 +1,118 @@
-//! The caller's house position on four two-sided treatments. Policy sees the reading only, and never overrides a review.
+//! The caller's house position on four two-sided treatments. One table has the keys with their values, defaults and wording: the request's
+//! schema, the pages, the command line and the docs print it.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::category::{Category, Condition, Grey, LedgerAction, PolicyKey, Side, Treatment};
+use crate::treatments::Treatment;
 
-/// One choice per key; `None` is the platform default. The wording of the request is lenient by contract: unknown keys
-/// and invalid values are ignored.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Policy {
-    pub lp: Option<Treatment>,
-    pub wrap: Option<Treatment>,
-    pub lst: Option<Treatment>,
-    /// `NonTaxable` stands for `defer`.
-    pub staking: Option<Treatment>,
+/// The caller's switch that governs a category, where one does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PolicyKey {
+    Lp,
+    Wrap,
+    Lst,
+    Staking,
 }
+
+/// One key of the request's `policy`.
+#[derive(Debug)]
+pub struct PolicyRow {
+    pub key: PolicyKey,
+    /// As requests write it.
+    pub name: &'static str,
+    /// What it governs, for whoever reads the schema.
+    pub about: &'static str,
+    /// The same as a person is asked it.
+    pub question: &'static str,
+    /// The house default first.
+    pub choices: [Choice; 2],
+}
+
+/// One value that a key takes.
+#[derive(Debug)]
+pub struct Choice {
+    /// As requests write it.
+    pub name: &'static str,
+    pub treatment: Treatment,
+    pub label: &'static str,
+}
+
+const DISPOSAL: Choice = Choice { name: "disposal", treatment: Treatment::Disposal, label: "A disposal" };
+const CARRIED: Choice =
+    Choice { name: "non_taxable", treatment: Treatment::NonTaxable, label: "Not taxable, basis carried" };
+const INCOME: Choice = Choice { name: "income", treatment: Treatment::Income, label: "Income when received" };
+const DEFERRED: Choice = Choice { name: "defer", treatment: Treatment::NonTaxable, label: "Deferred until disposal" };
+
+pub const KEYS: [PolicyRow; 4] = [
+    PolicyRow {
+        key: PolicyKey::Lp,
+        name: "lp",
+        about: "Entry and exit of liquidity pools:",
+        question: "Entering and leaving liquidity pools",
+        choices: [DISPOSAL, CARRIED],
+    },
+    PolicyRow {
+        key: PolicyKey::Wrap,
+        name: "wrap",
+        about: "Wrapping and unwrapping of the same underlying:",
+        question: "Wrapping and unwrapping a coin",
+        choices: [CARRIED, DISPOSAL],
+    },
+    PolicyRow {
+        key: PolicyKey::Lst,
+        name: "lst",
+        about: "Minting and redeeming of liquid-staking tokens:",
+        question: "Liquid-staking tokens, minted and redeemed",
+        choices: [DISPOSAL, CARRIED],
+    },
+    PolicyRow {
+        key: PolicyKey::Staking,
+        name: "staking",
+        about: "Timing of rebase rewards only:",
+        question: "Staking rewards by rebase",
+        choices: [INCOME, DEFERRED],
+    },
+];
+
+impl PolicyKey {
+    pub fn row(self) -> &'static PolicyRow {
+        let [lp, wrap, lst, staking] = &KEYS;
+        match self {
+            Self::Lp => lp,
+            Self::Wrap => wrap,
+            Self::Lst => lst,
+            Self::Staking => staking,
+        }
+    }
+}
+
+impl PolicyRow {
+    pub fn choice_of(&self, treatment: Treatment) -> Option<&Choice> {
+        self.choices.iter().find(|choice| choice.treatment == treatment)
+    }
+}
+
+/// One choice per key, in the order of the table; `None` is the platform default. The wording of the request is lenient by contract: unknown
+/// keys and invalid values are ignored.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Policy([Option<Treatment>; KEYS.len()]);
 
 impl Policy {
     /// Reads one `key=value`; what is not in the table is ignored.
     pub fn set(&mut self, key: &str, value: &str) {
-        let two_sided = match value {
-            "disposal" => Some(Treatment::Disposal),
-            "non_taxable" => Some(Treatment::NonTaxable),
-            _ => None,
-        };
-        let slot = match key {
-            "lp" => &mut self.lp,
-            "wrap" => &mut self.wrap,
-            "lst" => &mut self.lst,
-            "staking" => {
-                match value {
-                    "income" => self.staking = Some(Treatment::Income),
-                    "defer" => self.staking = Some(Treatment::NonTaxable),
-                    _ => {}
-                }
-                return;
-            }
-            _ => return,
-        };
-        *slot = two_sided.or(*slot);
+        for (row, chosen) in KEYS.iter().zip(&mut self.0).filter(|(row, _)| row.name == key) {
+            let choice = row.choices.iter().find(|choice| choice.name == value);
+            *chosen = choice.map(|choice| choice.treatment).or(*chosen);
+        }
     }
 
-    fn choice(&self, key: PolicyKey) -> Option<Treatment> {
-        match key {
-            PolicyKey::Lp => self.lp,
-            PolicyKey::Wrap => self.wrap,
-            PolicyKey::Lst => self.lst,
-            PolicyKey::Staking => self.staking,
-        }
+    pub fn chosen(&self, key: PolicyKey) -> Option<Treatment> {
+        let mut rows = KEYS.iter().zip(self.0);
+        rows.find(|(row, _)| row.key == key).and_then(|(_, chosen)| chosen)
     }
 }
 
@@ -69,21 +132,18 @@ impl<'de> Deserialize<'de> for Policy {
 /// Values of any kind are taken, and ignored when they are not in the table: the schema must not promise a refusal.
 impl PartialSchema for Policy {
     fn schema() -> RefOr<Schema> {
-        let key = |about: &str, values: [&str; 2]| {
-            let [default, other] = values;
-            let about = format!("{about} `{default}` (the house default) or `{other}`. Anything else is ignored.");
-            ObjectBuilder::new().schema_type(SchemaType::AnyValue).description(Some(about)).examples(values)
-        };
-        ObjectBuilder::new()
-            .description(Some(
-                "The caller's position on four two-sided treatments. Every key is optional; unknown keys and values are ignored and never \
-                 an error. The position not taken goes to `grey_area.alternate`. A policy never overrides `needs_review`.",
-            ))
-            .property("lp", key("Entry and exit of liquidity pools:", ["disposal", "non_taxable"]))
-            .property("wrap", key("Wrapping and unwrapping of the same underlying:", ["non_taxable", "disposal"]))
-            .property("lst", key("Minting and redeeming of liquid-staking tokens:", ["disposal", "non_taxable"]))
-            .property("staking", key("Timing of rebase rewards only:", ["income", "defer"]))
-            .into()
+        let policy = ObjectBuilder::new().description(Some(
+            "The caller's position on four two-sided treatments. Every key is optional; unknown keys and values are ignored and never \
+             an error. The position not taken goes to `grey_area.alternate`. A policy never overrides `needs_review`.",
+        ));
+        let keys = KEYS.iter().fold(policy, |policy, row| {
+            let [default, other] = row.choices.each_ref().map(|choice| choice.name);
+            let about =
+                format!("{} `{default}` (the house default) or `{other}`. Anything else is ignored.", row.about);
+            let key = ObjectBuilder::new().schema_type(SchemaType::AnyValue);
+            policy.property(row.name, key.description(Some(about)).examples([default, other]))
+        });
+        keys.into()
     }
 }
 
@@ -93,137 +153,18 @@ impl ToSchema for Policy {
     }
 }
 
-/// What the reading knows that the table's conditions ask for.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Circumstances {
-    pub all_parties_own: bool,
-    pub paid: bool,
-    pub claimed_by_wallet: bool,
-    pub incoming: bool,
-    pub verified: bool,
-    /// What is left of a flash loan once borrow and repay have cancelled.
-    pub out: bool,
-}
-
-/// The position taken, and the one not taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Position {
-    pub treatment: Treatment,
-    pub ledger_action: LedgerAction,
-    pub grey: Option<(&'static str, Side)>,
-}
-
-pub fn position(category: Category, policy: &Policy, facts: Circumstances) -> Position {
-    let default = default_position(category, facts);
-    let chosen = category.row().policy.and_then(|key| policy.choice(key));
-    match (chosen, default.grey) {
-        (Some(treatment), Some((note, side))) if treatment == side.treatment => Position {
-            treatment,
-            ledger_action: flipped_action(category, treatment),
-            grey: Some((note, Side { treatment: default.treatment, label: default_label(default.treatment) })),
-        },
-        _ => default,
-    }
-}
-
-fn default_position(category: Category, facts: Circumstances) -> Position {
-    let row = category.row();
-    let grey = match row.grey {
-        Grey::Never => None,
-        Grey::Always(note, side) => Some((note, side)),
-        Grey::When(condition, note, side) => holds(condition, facts).then_some((note, side_for(category, side, facts))),
-    };
-    let (treatment, ledger_action) = match category {
-        Category::NftMint if !facts.paid => (Treatment::NonTaxable, LedgerAction::NoEntry),
-        Category::FlashLoan => flash_loan_remainder(facts),
-        _ => (row.treatment, row.ledger_action),
-    };
-    Position { treatment, ledger_action, grey }
-}
-
-/// After borrow and repay cancel, a flash loan is whatever is left of it.
-fn flash_loan_remainder(facts: Circumstances) -> (Treatment, LedgerAction) {
-    match (facts.out, facts.incoming) {
-        (true, true) => (Treatment::Disposal, LedgerAction::DisposeAndAcquire),
-        (true, false) => (Treatment::Expense, LedgerAction::ExpenseFee),
-        (false, true) => (Treatment::Income, LedgerAction::RecognizeIncome),
-        (false, false) => (Treatment::NonTaxable, LedgerAction::NoEntry),
-    }
-}
-
-fn holds(condition: Condition, facts: Circumstances) -> bool {
-    match condition {
-        Condition::OtherPartyUnknown => !facts.all_parties_own,
-        Condition::PayeeByShape => !facts.verified,
-        Condition::NotClaimedByWallet => !facts.claimed_by_wallet,
-        Condition::Free => !facts.paid,
-        // What arrives on the other chain, and what was borrowed before, is not in this transaction.
-        Condition::AnotherTokenArrives | Condition::OneFamily | Condition::RepaidAssetDiffers => false,
-        Condition::LockReceipt => facts.incoming,
-    }
-}
-
-/// A transfer's other side depends on its direction: out it may be a payment, in it may be income.
-fn side_for(category: Category, side: Side, facts: Circumstances) -> Side {
-    match category {
-        Category::Transfer if facts.incoming && !facts.out => {
-            Side { treatment: Treatment::Income, label: "Income received from another person" }
-        }
-        Category::Transfer => Side { treatment: Treatment::Disposal, label: "Payment to another person" },
-        _ => side,
-    }
-}
-
-fn flipped_action(category: Category, treatment: Treatment) -> LedgerAction {
-    match (category, treatment) {
-        (Category::StakingRebase, Treatment::NonTaxable) => LedgerAction::NoEntry,
-        (_, Treatment::Disposal) => LedgerAction::DisposeAndAcquire,
-        (_, Treatment::NonTaxable) => LedgerAction::CarryBasis,
-        (_, Treatment::Income) => LedgerAction::RecognizeIncome,
-        (_, Treatment::Expense) => LedgerAction::ExpenseFee,
-        (_, Treatment::NeedsReview) => LedgerAction::Review,
-    }
-}
-
-fn default_label(treatment: Treatment) -> &'static str {
-    match treatment {
-        Treatment::Disposal => "Disposal, the house default",
-        Treatment::Income => "Income at receipt, the house default",
-        Treatment::NonTaxable => "Not a taxable event, the house default",
-        Treatment::Expense => "Expense, the house default",
-        Treatment::NeedsReview => "Review, the house default",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::category::TABLE;
-
-    const CHOICES: [&str; 5] = ["disposal", "non_taxable", "income", "defer", "nonsense"];
-
-    fn all_policies() -> impl Iterator<Item = Policy> {
-        ["lp", "wrap", "lst", "staking", "unheard_of"].into_iter().flat_map(|key| {
-            CHOICES.into_iter().map(move |value| {
-                let mut policy = Policy::default();
-                policy.set(key, value);
-                policy
-            })
-        })
-    }
 
     #[test]
-    fn policy_is_total_and_moves_only_what_it_governs() {
-        for row in TABLE {
-            let default = position(row.category, &Policy::default(), Circumstances::default());
-            for policy in all_policies() {
-                let chosen = position(row.category, &policy, Circumstances::default());
-                if chosen != default {
-                    let (_, alternate) = chosen.grey.expect("a flip always shows the position not taken");
-                    assert!(row.policy.is_some(), "{}", row.name);
-                    assert_eq!(alternate.treatment, default.treatment);
-                    assert_ne!(chosen.treatment, default.treatment);
-                }
+    fn every_key_is_found_by_its_row_and_takes_its_two_values() {
+        for row in &KEYS {
+            assert_eq!(row.key.row().name, row.name);
+            for choice in &row.choices {
+                let mut policy = Policy::default();
+                policy.set(row.name, choice.name);
+                assert_eq!(policy.chosen(row.key), Some(choice.treatment), "{}={}", row.name, choice.name);
             }
         }
     }
@@ -232,6 +173,9 @@ mod tests {
     fn unknown_keys_and_values_are_ignored() {
         let policy: Policy =
             serde_json::from_str(r#"{"lp":"income","wrap":7,"staking":"defer","colour":"red"}"#).unwrap();
-        assert_eq!(policy, Policy { staking: Some(Treatment::NonTaxable), ..Policy::default() });
+        let mut expected = Policy::default();
+        expected.set("staking", "defer");
+        assert_eq!(policy, expected);
+        assert_eq!(policy.chosen(PolicyKey::Lp), None);
     }
 }

@@ -1,28 +1,34 @@
 //! The reading, dressed as the answer. Nothing is decided here.
 
-use crate::adjudicate::{Reading, circumstances};
+use crate::adjudicate::Reading;
 use crate::asset::Seen;
-use crate::category::{Category, LedgerAction, Treatment};
+use crate::category::Category;
 use crate::classification::{API_VERSION, Alternate, BlockTime, Classification, Evidence, GreyArea, Parent};
 use crate::describe;
 use crate::evm::Block;
+use crate::knowledge::Knowledge;
 use crate::opinion::Source;
-use crate::policy;
+use crate::position::{GreyPosition, circumstances, position};
 use crate::printed::{Part, assets};
 use crate::question::Question;
-use crate::rules::Rules;
 use crate::scene::Scene;
-use crate::steps;
+use crate::steps::{self, Breakdown};
+use crate::treatments::{LedgerAction, Treatment, Treatments};
 
-pub fn present(scene: &Scene<'_>, reading: &Reading, question: &Question, rules: &Rules) -> Classification {
+pub fn present(scene: &Scene<'_>, reading: &Reading, question: &Question, knowledge: &Knowledge) -> Classification {
+    let treatments = &knowledge.treatments;
+    let needs_review = reading.needs_review || treatments.is_open(reading.category);
     let assets = assets(scene, |_| Some(Part::Whole));
-    let position = policy::position(reading.category, &question.policy, circumstances(scene, reading, question, None));
+    let facts = circumstances(scene, reading, question, None);
+    let position = position(treatments, reading.category, &question.policy, facts);
     let leaning = if reading.category == Category::Unclassified { Treatment::NeedsReview } else { position.treatment };
-    let principal = steps::principal_assets(scene, reading);
+    let breakdown = Breakdown { scene, reading, question, treatments, needs_review };
+    let principal = breakdown.principal_assets();
     let spoken_of = principal.as_ref().unwrap_or(&assets);
+    let protocol = reading.protocol.as_deref();
     let description =
-        describe::description(reading.category, spoken_of, reading.protocol.as_deref(), leaning, reading.needs_review);
-    let steps = steps::steps(scene, reading, question);
+        describe::description(reading.category, spoken_of, protocol, leaning, position.basis, needs_review);
+    let steps = breakdown.steps();
     let memo = steps.as_ref().map(|steps| steps::memo(&description, steps));
     Classification {
         api_version: API_VERSION,
@@ -32,12 +38,12 @@ pub fn present(scene: &Scene<'_>, reading: &Reading, question: &Question, rules:
         chain: Some(scene.chain.slug.clone()),
         category: reading.category,
         treatment: leaning,
-        taxable: if reading.needs_review { None } else { position.treatment.taxable() },
+        taxable: if needs_review { None } else { position.treatment.taxable() },
         confidence: reading.confidence,
-        needs_review: reading.needs_review,
-        ledger_action: Some(if reading.needs_review { LedgerAction::Review } else { position.ledger_action }),
-        protocol: reading.protocol.as_deref().map(str::to_owned),
-        review_note: reading.needs_review.then(|| review_note(scene, reading)),
+        needs_review,
+        ledger_action: Some(if needs_review { LedgerAction::Review } else { position.ledger_action }),
+        protocol: protocol.map(str::to_owned),
+        review_note: needs_review.then(|| review_note(scene, reading, treatments)),
         grey_area: position.grey.map(grey_area),
         assets,
         chain_corrected: None,
@@ -51,7 +57,7 @@ pub fn present(scene: &Scene<'_>, reading: &Reading, question: &Question, rules:
         legs: steps,
         memo,
         description: Some(description),
-        engine: rules.engine.clone(),
+        engine: knowledge.engine.clone(),
         evidence: question.explain.then(|| evidence(scene, reading)),
         source: decided_by(reading),
     }
@@ -68,19 +74,19 @@ fn decided_by(reading: &Reading) -> Source {
     deciding.max_by_key(|claim| claim.strength).map_or(Source::None, |claim| claim.source)
 }
 
-fn grey_area((note, side): (&'static str, crate::category::Side)) -> GreyArea {
+fn grey_area(grey: GreyPosition<'_>) -> GreyArea {
     GreyArea {
-        note: Some(note.to_owned()),
+        note: Some(grey.note.to_owned()),
         alternate: Some(Alternate {
-            treatment: Some(side.treatment),
-            taxable: side.treatment.taxable(),
-            label: Some(side.label.to_owned()),
+            treatment: Some(grey.treatment),
+            taxable: grey.treatment.taxable(),
+            label: Some(grey.label.to_owned()),
         }),
     }
 }
 
 /// Why a person should look, from the gravest reason down.
-fn review_note(scene: &Scene<'_>, reading: &Reading) -> String {
+fn review_note(scene: &Scene<'_>, reading: &Reading, treatments: &Treatments) -> String {
     let mut reasons: Vec<String> = reading.doubts.iter().map(describe::doubt).collect();
     if !reading.residual.is_empty() && !reading.claims.is_empty() {
         let open = assets(scene, |at| reading.residual.contains(at).then_some(Part::Whole));
@@ -99,8 +105,9 @@ fn review_note(scene: &Scene<'_>, reading: &Reading) -> String {
         let suggestion = reading.heard.iter().map(|(opinion, _)| opinion.category.name()).next();
         let hint = suggestion.map(|name| format!(" The movements alone would suggest `{name}`.")).unwrap_or_default();
         reasons.push(format!("No rule and no known call says what this transaction was for.{hint}"));
-    } else if reading.category.row().treatment == Treatment::NeedsReview {
-        reasons.push(format!("Read as `{}`: {}.", reading.category.name(), reading.category.row().basis));
+    } else if treatments.is_open(reading.category) {
+        let basis = &treatments.row(reading.category).basis;
+        reasons.push(format!("Read as `{}`: {basis}.", reading.category.name()));
     }
     if reasons.is_empty() {
         reasons.push("The sources disagree on what this transaction was.".to_owned());

@@ -50,15 +50,15 @@ impl Pack {
 
 /// Where the lines of a file end, to say on which one something stands.
 #[derive(Debug, Default)]
-pub struct Lines(Vec<usize>);
+pub(crate) struct Lines(Vec<usize>);
 
 impl Lines {
-    fn of(text: &str) -> Self {
+    pub(crate) fn of(text: &str) -> Self {
         Self(text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at).collect())
     }
 
     /// Counted from one.
-    fn at(&self, offset: usize) -> usize {
+    pub(crate) fn at(&self, offset: usize) -> usize {
         self.0.partition_point(|end| *end < offset).saturating_add(1)
     }
 }
@@ -121,8 +121,8 @@ pub struct Rules {
     chains: BTreeMap<String, ChainRules>,
     every: ChainRules,
     pub solana: SolanaRules,
-    /// Engine version and digest of every rule, as `engine` on a result.
-    pub engine: String,
+    /// Of every pack's name and text, and of the tokens.
+    pub(crate) digest: [u8; 32],
 }
 
 /// One thing wrong with a pack, said so that an analyst can mend it.

@@ -12,6 +12,7 @@ use crate::chain::Chain;
 use crate::evm::{Block, EvmFacts, Token};
 use crate::hash::TxHash;
 use crate::legs::{Direction, Leg};
+use crate::question::Question;
 use crate::rules::{ChainRules, Rules};
 use crate::solana::instructions::WRAPPED_SOL;
 use crate::solana::{Key, SolanaFacts};
@@ -65,6 +66,8 @@ pub struct Scene<'a> {
     pub acts: bool,
     /// Those for whom the sender carried the transaction.
     pub carried: BTreeSet<Account>,
+    /// Where several accounts act and nobody said for whom it is read: each of them, with what moved for it. Empty otherwise.
+    pub actors: Vec<(Account, Vec<Leg>)>,
     pub outcome: Outcome,
     pub movements: Vec<Movement>,
     pub legs: Vec<Leg>,
@@ -118,6 +121,12 @@ impl Scene<'_> {
             own.sort_unstable();
             own
         })
+    }
+
+    /// Whether all of the leg moved between the caller's own wallets, not only its largest part.
+    pub fn is_own_move(&self, leg: &Leg, question: &Question) -> bool {
+        let moved = || self.moved(leg.direction, leg.asset).iter().filter(|own| !own.amount.is_zero());
+        question.own_wallets.contains(&leg.other) && moved().all(|own| question.own_wallets.contains(&own.other))
     }
 
     /// The coin, or a canonical token: what nobody can forge.

@@ -9,7 +9,7 @@ use alloy_primitives::{Address, B256, Bytes, U256, address, keccak256};
 use engine::evm::EvmFacts;
 use engine::evm::json::Log;
 use engine::rules::compile::{EventRule, Field, LegSpec, Place, What, Who};
-use engine::{Account, Category, Classification, Question, Rules, classify};
+use engine::{Account, Category, Classification, Knowledge, Question, classify};
 
 const WALLET: Address = address!("00000000000000000000000000000000000000AA");
 const STRANGER: Address = address!("00000000000000000000000000000000000000BB");
@@ -82,7 +82,7 @@ fn is_harmless(category: Category) -> bool {
 /// Calls packed into calls, more than anyone means: past the bound the answer is a review with the reason.
 #[test]
 fn more_calls_than_are_looked_at_end_in_a_review() {
-    let rules = Rules::embedded().expect("embedded packs load");
+    let knowledge = Knowledge::embedded().expect("embedded packs load");
     let word = |value: usize| U256::from(value).to_be_bytes::<32>();
     let count = 400;
     let approve = [&keccak256("approve(address,uint256)")[..4], &[0_u8; 64]].concat();
@@ -95,22 +95,25 @@ fn more_calls_than_are_looked_at_end_in_a_review() {
     (0..count).for_each(|_| input.extend(&member));
     let mut facts = facts::of(WALLET, STRANGER, Vec::new());
     facts.transaction.input = Bytes::from(input);
-    let answer = classify(&facts, &Question::default(), &rules).expect("the sender is a party");
+    let answer = classify(&facts, &Question::default(), &knowledge).expect("the sender is a party");
     assert!(answer.needs_review, "{answer:?}");
     assert!(answer.review_note.is_some_and(|note| note.contains("more calls")));
 }
 
 #[test]
 fn no_generic_rule_is_fooled_by_a_stranger() {
-    let rules = Rules::embedded().expect("embedded packs load");
-    let generic: Vec<&EventRule> =
-        rules.event_rules().filter(|rule| !matches!(rule.place, Place::Role(_) | Place::WrappedNative)).collect();
+    let knowledge = Knowledge::embedded().expect("embedded packs load");
+    let generic: Vec<&EventRule> = knowledge
+        .rules
+        .event_rules()
+        .filter(|rule| !matches!(rule.place, Place::Role(_) | Place::WrappedNative))
+        .collect();
     assert!(generic.len() >= 8, "{} generic rules", generic.len());
     let mut fooled = Vec::new();
     for rule in generic {
         for (staging, facts) in stagings(rule) {
             let question = Question { wallet: Some(Account::from(WALLET)), explain: true, ..Question::default() };
-            let Ok(answer) = classify(&facts, &question, &rules) else { continue };
+            let Ok(answer) = classify(&facts, &question, &knowledge) else { continue };
             let Classification { category, needs_review, .. } = answer;
             // A governance or delegation log moves nothing and books nothing.
             let moved = !answer.assets.sent.is_empty() || !answer.assets.received.is_empty();
@@ -125,10 +128,10 @@ fn no_generic_rule_is_fooled_by_a_stranger() {
 /// A token that nobody knows logs that it came from an exchange, a bridge or an airdrop. Whoever sent the transaction, it was not they.
 #[test]
 fn no_listed_account_is_impersonated_by_a_token() {
-    let rules = Rules::embedded().expect("embedded packs load");
+    let knowledge = Knowledge::embedded().expect("embedded packs load");
     let mut fooled = Vec::new();
     let mut tried = 0;
-    for pack in &rules.packs {
+    for pack in &knowledge.rules.packs {
         for row in &pack.file.transfer {
             let chains = pack.file.contracts.get(row.with.get_ref()).expect("the role has contracts");
             let here = chains.get("ethereum").into_iter().chain(chains.get("every")).flatten();
@@ -137,7 +140,7 @@ fn no_listed_account_is_impersonated_by_a_token() {
                 for log in [transfer(account, WALLET), transfer(WALLET, account)] {
                     let facts = facts::of(THIRD, STRANGER, vec![log]);
                     let question = Question { wallet: Some(Account::from(WALLET)), ..Question::default() };
-                    let answer = classify(&facts, &question, &rules).expect("the wallet is a party");
+                    let answer = classify(&facts, &question, &knowledge).expect("the wallet is a party");
                     if !answer.needs_review && !is_harmless(answer.category) {
                         fooled.push(format!("{}: {account}: {}", pack.id, answer.category.name()));
                     }

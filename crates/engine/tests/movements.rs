@@ -6,12 +6,13 @@ mod facts;
 
 use std::sync::Arc;
 
-use alloy_primitives::{Address, B256, Bytes, U256, address, keccak256};
+use alloy_primitives::{Address, B256, Bytes, U64, U256, address, keccak256};
 use engine::asset::{Asset, Movement, NftKind};
 use engine::evm::json::Log;
 use engine::evm::movements::movements;
 use engine::evm::trace::InternalTransfer;
 use engine::evm::{EvmFacts, InternalValue, Token};
+use engine::{Category, Knowledge, Question, classify};
 
 const WALLET: Address = address!("00000000000000000000000000000000000000AA");
 const OTHER: Address = address!("00000000000000000000000000000000000000BB");
@@ -139,4 +140,19 @@ fn a_deposit_from_the_parent_chain_mints_what_it_brings() {
     arbitrum.transaction.kind = Some(alloy_primitives::U64::from(0x64));
     arbitrum.transaction.value = U256::from(8);
     assert_eq!(one(&arbitrum), (Asset::Native, Address::ZERO, OTHER, 8));
+}
+
+/// Every block of an OP-stack chain begins with one: it tells the chain about its parent and moves nothing.
+#[test]
+fn a_system_transaction_that_deposits_nothing_is_a_call() {
+    let system = address!("DeaDDEaDDeAdDeAdDEAdDEaddeAddEAdDEAd0001");
+    let attributes = address!("4200000000000000000000000000000000000015");
+    for kind in [0x7e, 0x68] {
+        let mut facts = facts::of(system, attributes, Vec::new());
+        facts.transaction.kind = Some(U64::from(kind));
+        // setL1BlockValuesEcotone()
+        facts.transaction.input = Bytes::from_static(&[0x44, 0x0a, 0x5e, 0x20, 0, 0]);
+        let answer = classify(&facts, &Question::default(), &Knowledge::embedded().unwrap()).unwrap();
+        assert_eq!((answer.category, answer.needs_review), (Category::ContractCall, false), "{:?}", answer.review_note);
+    }
 }

@@ -1,10 +1,10 @@
 //! Every pack that is embedded says what it claims to: its cases are read as they say.
 
-use engine::{Rules, cases};
+use engine::{Knowledge, cases};
 
 #[test]
 fn every_case_of_every_pack_is_read_as_it_says() {
-    let rules = Rules::embedded().expect("embedded packs load");
-    let faults: Vec<String> = cases::check(&rules).iter().map(ToString::to_string).collect();
+    let knowledge = Knowledge::embedded().expect("embedded packs load");
+    let faults: Vec<String> = cases::check(&knowledge).iter().map(ToString::to_string).collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }

@@ -16,10 +16,10 @@ use engine::evm::trace::InternalTransfer;
 use engine::evm::{BalanceChange, EvmFacts, InternalValue, Token};
 use engine::legs::{Direction, legs};
 use engine::sources::{Opinions, opine};
-use engine::{Question, Rules, classify, needs};
+use engine::{Knowledge, Question, classify, needs};
 use proptest::prelude::*;
 
-static RULES: LazyLock<Rules> = LazyLock::new(|| Rules::embedded().expect("embedded packs load"));
+static KNOWLEDGE: LazyLock<Knowledge> = LazyLock::new(|| Knowledge::embedded().expect("embedded packs load"));
 
 const WALLET: Address = address!("00000000000000000000000000000000000000AA");
 const WETH: Address = address!("C02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2");
@@ -53,7 +53,7 @@ fn words() -> impl Strategy<Value = B256> {
 
 /// Topics that some rule or reader listens to, and noise.
 fn topics() -> impl Strategy<Value = B256> {
-    let known: Vec<B256> = RULES.topics().collect();
+    let known: Vec<B256> = KNOWLEDGE.rules.topics().collect();
     let movements = [
         "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef",
         "c3d58168c5ae7397731d063d5bbf3d657854427343f4c083240f7aacaa2d0f62",
@@ -94,7 +94,7 @@ fn internal() -> impl Strategy<Value = InternalValue> {
 }
 
 fn calldata() -> impl Strategy<Value = Bytes> {
-    let selectors: Vec<[u8; 4]> = RULES.selectors().collect();
+    let selectors: Vec<[u8; 4]> = KNOWLEDGE.rules.selectors().collect();
     let call =
         (prop::sample::select(selectors), prop::collection::vec(words(), 0..12)).prop_map(|(selector, words)| {
             let mut bytes = selector.to_vec();
@@ -168,13 +168,13 @@ proptest! {
     #[test]
     fn nothing_panics_and_the_contract_holds(facts in any_facts(), wallet in prop::option::of(addresses())) {
         let question = Question { wallet: wallet.map(Account::from), explain: true, ..Question::default() };
-        let _ = needs(&facts, &question, &RULES);
-        if let Ok(answer) = classify(&facts, &question, &RULES) {
+        let _ = needs(&facts, &question, &KNOWLEDGE.rules);
+        if let Ok(answer) = classify(&facts, &question, &KNOWLEDGE) {
             prop_assert_eq!(answer.needs_review, answer.taxable.is_none());
             prop_assert_eq!(answer.needs_review, answer.review_note.is_some());
             prop_assert!(answer.needs_review || answer.confidence >= 60);
             prop_assert!(answer.needs_review || answer.taxable == answer.treatment.taxable());
-            let again = classify(&facts, &question, &RULES).expect("the same answer");
+            let again = classify(&facts, &question, &KNOWLEDGE).expect("the same answer");
             prop_assert_eq!(serde_json::to_string(&answer).unwrap(), serde_json::to_string(&again).unwrap());
         }
     }
@@ -201,8 +201,8 @@ proptest! {
     #[test]
     fn adjudication_is_order_free(facts in any_facts(), seed: u64) {
         let question = Question::default();
-        let scene = scene::read(&facts, &question, &RULES).expect("whoever acts is a party");
-        let opinions = opine(&scene, &RULES);
+        let scene = scene::read(&facts, &question, &KNOWLEDGE.rules).expect("whoever acts is a party");
+        let opinions = opine(&scene, &KNOWLEDGE.rules);
         let mut shuffled = opinions.said.clone();
         let mut state = seed;
         for at in (1..shuffled.len()).rev() {

@@ -11,12 +11,12 @@ use engine::solana::Key;
 use engine::solana::instructions::{ASSOCIATED, SYSTEM, TOKEN, TOKEN_2022, WRAPPED_SOL};
 use engine::solana::json::Transaction;
 use engine::solana::movements::Ledger;
-use engine::{Account, Category, Chain, Classification, Question, Rules, SolanaFacts, classify_solana};
+use engine::{Account, Category, Chain, Classification, Knowledge, Question, SolanaFacts, classify_solana};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-static RULES: LazyLock<Rules> = LazyLock::new(|| Rules::embedded().expect("embedded packs load"));
+static KNOWLEDGE: LazyLock<Knowledge> = LazyLock::new(|| Knowledge::embedded().expect("embedded packs load"));
 
 const WALLET: Key = [1; 32];
 const OTHER: Key = [2; 32];
@@ -45,6 +45,8 @@ struct Draft {
     tokens: [Vec<Value>; 2],
     instructions: Vec<Value>,
     inner: Vec<Value>,
+    /// Signers beside the wallet.
+    cosigners: usize,
 }
 
 impl Draft {
@@ -105,7 +107,7 @@ impl Draft {
                       "innerInstructions": self.inner },
             "transaction": {
                 "signatures": [bs58::encode([9; 64]).into_string()],
-                "message": { "accountKeys": self.keys, "header": { "numRequiredSignatures": 1 },
+                "message": { "accountKeys": self.keys, "header": { "numRequiredSignatures": 1 + self.cosigners },
                              "instructions": self.instructions },
             },
         })
@@ -126,7 +128,7 @@ fn facts(transaction: Transaction) -> SolanaFacts {
 fn read(transaction: Transaction, wallet: Option<Key>) -> Option<Classification> {
     let facts = facts(transaction);
     let question = Question { wallet: wallet.map(Account::Solana), explain: true, ..Question::default() };
-    classify_solana(&facts, &question, &RULES).ok()
+    classify_solana(&facts, &question, &KNOWLEDGE).ok()
 }
 
 /// Amounts that moved, signed, the coin as `None`.
@@ -320,9 +322,25 @@ fn all_of_a_leg_must_be_among_own_wallets() {
     let facts = facts(transaction);
     let own = |own_wallets: Vec<Key>| {
         let own_wallets = own_wallets.into_iter().map(Account::Solana).collect();
-        classify_solana(&facts, &Question { own_wallets, ..Question::default() }, &RULES).unwrap().category
+        classify_solana(&facts, &Question { own_wallets, ..Question::default() }, &KNOWLEDGE).unwrap().category
     };
     assert_eq!([own(vec![OTHER]), own(vec![OTHER, THEIRS])], [Category::Transfer, Category::SelfTransfer]);
+}
+
+#[test]
+fn of_several_who_signed_each_is_told_with_what_moved_for_it() {
+    let mut draft = Draft::of_wallet(-2_000_000_000);
+    draft.holds(OTHER, 100 * SOL, 97 * SOL);
+    draft.holds(POOL, SOL, 6 * SOL);
+    draft.cosigners = 1;
+    draft.asks(SYSTEM, &[WALLET, POOL], &system(2, 2 * SOL));
+    draft.asks(SYSTEM, &[OTHER, POOL], &system(2, 3 * SOL));
+    let answer = draft.read();
+    let note = answer.review_note.expect("a person says for whom it is read");
+    assert!(note.contains(&name(&WALLET)) && note.contains(&name(&OTHER)), "{note}");
+    let steps = answer.legs.expect("each account is a step");
+    let sent: Vec<&str> = steps.iter().flat_map(|step| &step.assets.sent).map(|leg| leg.amount.as_str()).collect();
+    assert_eq!(sent, ["2000000000", "3000000000"]);
 }
 
 #[test]

@@ -25,7 +25,7 @@ pub(crate) use quota::{Asker, QuotaStatus};
 pub(crate) use reader::{Answer, Reader};
 pub(crate) use repeats::Repeats;
 pub(crate) use request::{BATCH_ITEMS_MAX, BatchRequest, Item, SingleRequest};
-pub(crate) use setup::{Demo, endpoints, make_folder, open, reader, registry, rules, store};
+pub(crate) use setup::{Demo, endpoints, knowledge, make_folder, open, reader, registry, store};
 pub(crate) use tables::{CategoryList, ChainList, DISCLAIMER, Known};
 
 #[derive(Debug)]

@@ -62,11 +62,11 @@ static PAGES: [Source; 14] = [
 ];
 
 pub(crate) fn router<S: Clone + Send + Sync + 'static>(reader: &Reader) -> Router<S> {
-    let tables = Tables::new(&reader.rules, &reader.served_chains());
+    let tables = Tables::new(&reader.knowledge, &reader.served_chains());
     let mut router = Router::new().route("/docs/", get(|| async { Redirect::permanent("/docs") }));
     for page in &PAGES {
         let text = tables.fill(page.text);
-        let html = layout::page(page, &markdown::render(&text, &|href| linked(page, href)), &reader.rules.engine);
+        let html = layout::page(page, &markdown::render(&text, &|href| linked(page, href)), &reader.knowledge.engine);
         let source = Finished::new("text/markdown; charset=utf-8", POLICY, plain(text));
         router = router
             .route(&page.path(), Finished::new("text/html; charset=utf-8", POLICY, html).route())

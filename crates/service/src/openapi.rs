@@ -202,7 +202,7 @@ fn of_instance(document: &mut Value, reader: &Reader) {
         }
         chain.insert("enum".to_owned(), Value::Array(names));
     }
-    name_engine(document, &reader.rules.engine);
+    name_engine(document, &reader.knowledge.engine);
 }
 
 fn name_engine(value: &mut Value, engine: &str) {

@@ -114,8 +114,8 @@ async fn chains(State(web): State<Web>) -> Json<ChainList> {
     responses((status = 200, description = "The house table.", body = CategoryList)),
     security(()),
 )]
-async fn categories() -> Json<CategoryList> {
-    Json(CategoryList::all())
+async fn categories(State(web): State<Web>) -> Json<CategoryList> {
+    Json(CategoryList::of(&web.app.reader.knowledge.treatments))
 }
 
 /// The process lives

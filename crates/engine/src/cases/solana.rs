@@ -9,9 +9,10 @@ use alloy_primitives::{Address, hex, keccak256};
 
 use crate::asset::Account;
 use crate::evm::Token;
+use crate::knowledge::Knowledge;
+use crate::rules::Pack;
 use crate::rules::file::{CaseRow, PackFile};
 use crate::rules::solana::{SOLANA, discriminator, key};
-use crate::rules::{Pack, Rules};
 use crate::solana::instructions::{SYSTEM, TOKEN};
 use crate::solana::json::{Effects, Held, Instruction, TokenAccount, Transaction};
 use crate::solana::{Key, SolanaFacts, opine, scene};
@@ -27,14 +28,15 @@ const DECIMALS: u8 = 6;
 /// Positions that an instruction can have.
 const POSITIONS_MAX: usize = 64;
 
-pub fn run(rules: &Rules, at: usize, pack: &Pack, case: &CaseRow) -> Result<(), String> {
+pub fn run(knowledge: &Knowledge, at: usize, pack: &Pack, case: &CaseRow) -> Result<(), String> {
+    let rules = &knowledge.rules;
     let facts = Stage { file: &pack.file }.facts(case)?;
     let question = cases::asked(Account::Solana(account_of("wallet")));
     let scene = scene::read(&facts, &question, rules).map_err(|error| error.to_string())?;
     let reading = adjudicate::adjudicate(&scene, opine::opine(&scene, rules));
     let called = || opine::called(&scene, rules);
     let reading = adjudicate::settle(&scene, reading, &question, called, || opine::named(&scene, rules));
-    cases::judge(rules, at, case, &scene, &reading)
+    cases::judge(knowledge, at, case, &scene, &reading)
 }
 
 fn account_of(name: &str) -> Key {
@@ -254,6 +256,8 @@ impl Books {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::Rules;
+    use crate::treatments::Treatments;
 
     const PACK: &str = r#"
 name  = "Mine"
@@ -304,7 +308,8 @@ silent       = true
             format!("[[case]]\nabout = \"it\"\nchain = \"solana\"\ninstructions = {instructions}\nmoves = {moves}\n");
         let pack = format!("{PACK}{case}reads = \"{reads}\"\n{SILENT}");
         let rules = Rules::of(&[("mine", &pack)]).expect("the pack loads");
-        cases::check(&rules).iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+        let knowledge = Knowledge::new(rules, Treatments::us().expect("treatments/us.toml loads"), []);
+        cases::check(&knowledge).iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     }
 
     const BOUGHT: &str = r#"["wallet > other: 5 native", "other > wallet: A#1"]"#;

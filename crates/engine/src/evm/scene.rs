@@ -10,7 +10,7 @@ use super::movements::movements;
 use super::{BalanceChange, EvmFacts, InternalValue, LOGS_MAX};
 use crate::asset::{Account, Asset, Movement, Seen};
 use crate::hash::TxHash;
-use crate::legs::{Direction, LEGS_MAX, legs, position};
+use crate::legs::{Direction, LEGS_MAX, legs as net_legs, position};
 use crate::question::Question;
 use crate::rules::{ChainRules, Rules};
 use crate::scene::{Doubt, Ground, Outcome, Scene, WalletNotInTransaction};
@@ -73,7 +73,7 @@ pub fn read<'a>(
     if outcome == Outcome::Succeeded {
         movements.extend(unseen_value(facts, perspective, gas, &movements, &mut doubts));
     }
-    let legs = match legs(&movements, perspective.into()) {
+    let legs = match net_legs(&movements, perspective.into()) {
         Some(legs) => legs,
         None => {
             doubts.push(Doubt::AmountOverflow);
@@ -83,8 +83,11 @@ pub fn read<'a>(
     if facts.receipt.status.is_none() && outcome == Outcome::Succeeded && ran_out_of_gas(facts) {
         doubts.push(Doubt::OutcomeUnknown);
     }
+    let mut actors = Vec::new();
     if question.wallet.is_none() && carried.len() > 1 {
-        doubts.push(Doubt::SeveralActors(carried.iter().copied().map(Account::from).collect()));
+        let accounts: Vec<Account> = carried.iter().copied().map(Account::from).collect();
+        actors.extend(accounts.iter().map(|actor| (*actor, net_legs(&movements, *actor).unwrap_or_default())));
+        doubts.push(Doubt::SeveralActors(accounts));
     }
     if !facts.also_on.is_empty() {
         doubts.push(Doubt::SeveralChains(facts.also_on.clone()));
@@ -107,6 +110,7 @@ pub fn read<'a>(
         wallet: perspective.into(),
         acts,
         carried: carried.into_iter().map(Account::from).collect(),
+        actors,
         outcome,
         movements,
         legs,

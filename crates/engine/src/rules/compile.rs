@@ -259,7 +259,7 @@ pub fn event(pack: usize, stem: &str, row: &EventRow) -> Result<EventRule, Fault
         who: who(&row.who, &params)?,
         out: specs(&row.out, &params)?,
         incoming: specs(&row.incoming, &params)?,
-        role: row.role.unwrap_or_else(|| default_role(means)),
+        role: row.role.unwrap_or(means.meaning().role),
         derive: row.derive,
         reader: row.reader,
         only: only(row, &params)?,
@@ -365,18 +365,6 @@ fn place(text: &str) -> Result<Place, Fault> {
         "@wrapped_native" => Ok(Place::WrappedNative),
         other if other.starts_with('@') => Err(format!("no class of emitters is called `{other}`")),
         role => Ok(Place::Role(role.to_owned())),
-    }
-}
-
-pub fn default_role(category: Category) -> Role {
-    match category {
-        Category::FeePayment => Role::Fee,
-        Category::Interest => Role::Interest,
-        Category::Reward | Category::Airdrop | Category::StakingRebase => Role::Reward,
-        Category::Refund => Role::Refund,
-        Category::BridgeOut => Role::BridgeOut,
-        Category::BridgeIn => Role::BridgeIn,
-        _ => Role::Principal,
     }
 }
 

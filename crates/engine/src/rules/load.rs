@@ -16,9 +16,6 @@ use super::solana::{self, SOLANA, SolanaRules};
 use super::{ChainRules, Factory, Fault, Holder, Lines, Pack, Rules, TransferRule, fold_symbol};
 use crate::asset::Account;
 
-/// Bytes of the digest that `engine` carries: enough to tell two sets of rules apart.
-const DIGEST_BYTES: usize = 6;
-
 /// Public pages that tell where a pack's addresses were checked.
 const SOURCES_MIN: usize = 2;
 
@@ -58,7 +55,7 @@ impl Loader {
         let mut digest = Sha256::new();
         let mut seen = BTreeSet::new();
         for (stem, text) in packs {
-            digest.update(text.as_bytes());
+            digest_file(&mut digest, stem, text);
             let source = Source { stem, lines: Lines::of(text) };
             if !seen.insert(*stem) {
                 self.faults.push(source.fault(None, "another pack has the same file name".to_owned()));
@@ -69,7 +66,7 @@ impl Loader {
             }
         }
         for (slug, text) in tokens {
-            digest.update(text.as_bytes());
+            digest_file(&mut digest, slug, text);
             let source = Source { stem: &format!("tokens/{slug}"), lines: Lines::of(text) };
             match toml::from_str::<TokenFile>(text) {
                 Ok(file) => self.tokens(&source, slug, file),
@@ -81,8 +78,7 @@ impl Loader {
         if !self.faults.is_empty() {
             return Err(self.faults);
         }
-        let digest: String = digest.finalize().iter().take(DIGEST_BYTES).map(|byte| format!("{byte:02x}")).collect();
-        let engine = format!("{}+{digest}", env!("CARGO_PKG_VERSION"));
+        let digest = digest.finalize().into();
         let Self { packs, events, calls, transfers, actors, mut chains, mut solana, .. } = self;
         solana.index();
         let mut every = chains.remove(EVERY_CHAIN).unwrap_or_default();
@@ -96,7 +92,7 @@ impl Loader {
         let own_actors = actors.values().flatten().filter(|rule| rule.own).map(|rule| rule.topic0);
         let own = own_events.chain(own_actors).collect();
         let lures = packs.iter().flat_map(|pack| &pack.file.lures).cloned().collect();
-        Ok(Rules { packs, events, calls, transfers, lures, actors, heard, own, chains, every, solana, engine })
+        Ok(Rules { packs, events, calls, transfers, lures, actors, heard, own, chains, every, solana, digest })
     }
 
     fn pack(&mut self, source: Source<'_>, file: PackFile) {
@@ -301,6 +297,14 @@ impl Loader {
             }
         }
         self.faults.extend(found);
+    }
+}
+
+/// Names are part of it, since `evidence.rule` shows them; lengths keep one file's end from passing for the next one's start.
+fn digest_file(digest: &mut Sha256, stem: &str, text: &str) {
+    for part in [stem, text] {
+        digest.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
+        digest.update(part);
     }
 }
 

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::file::InstructionRow;
 use super::{Holder, compile, fold_symbol};
-use crate::category::Category;
+use crate::category::{Beside, Category};
 use crate::opinion::Role;
 use crate::solana::Key;
 use crate::solana::json::Instruction;
@@ -134,8 +134,6 @@ pub fn instruction(pack: usize, stem: &str, row: &InstructionRow) -> Result<Inst
         _ => return Err("an instruction is known by `anchor` or by `data`".to_owned()),
     };
     let means = compile::category(&row.means)?;
-    // An NFT that is for sale lies in escrow, or changes hands with its token account, or is compressed: its side often has no leg.
-    let is_nft_trade = matches!(means, Category::NftPurchase | Category::NftSale);
     Ok(InstructionRule {
         pack,
         id: format!("{stem}/{name}").into(),
@@ -144,33 +142,21 @@ pub fn instruction(pack: usize, stem: &str, row: &InstructionRow) -> Result<Inst
         who: row.who.clone(),
         owner_of: row.owner_of.clone(),
         same: row.same.clone(),
-        // A flash loan cancels out: what was done with it counts.
-        weight: match (is_accompaniment(means), row.weak || means == Category::FlashLoan) {
-            (true, _) => Weight::Idle,
-            (false, true) => Weight::Weak,
-            (false, false) => Weight::Full,
+        weight: match means.meaning().beside {
+            Beside::OnlyAlone => Weight::Idle,
+            Beside::Cancels => Weight::Weak,
+            Beside::Counts | Beside::InTrade | Beside::MovesNothing if row.weak => Weight::Weak,
+            Beside::Counts | Beside::InTrade | Beside::MovesNothing => Weight::Full,
         },
-        role: row.role.unwrap_or_else(|| compile::default_role(means)),
-        escrowed: row.escrowed || is_nft_trade,
+        role: row.role.unwrap_or(means.meaning().role),
+        // An NFT that is for sale lies in escrow, or changes hands with its token account, or is compressed: its side often has no leg.
+        escrowed: row.escrowed || means.is_nft_sale(),
         unseen: row.unseen,
         unsettled: row.unsettled,
         positive: row.positive.clone(),
         negative: row.negative.clone(),
         zero: row.zero.clone(),
     })
-}
-
-/// Means something only when alone.
-pub fn is_accompaniment(category: Category) -> bool {
-    matches!(
-        category,
-        Category::ContractCall
-            | Category::ContractDeploy
-            | Category::AccountOpen
-            | Category::AccountClose
-            | Category::Approval
-            | Category::Revoke
-    )
 }
 
 pub fn discriminator(name: &str) -> Vec<u8> {

@@ -3,46 +3,67 @@
 
 use std::sync::Arc;
 
+use super::Key;
 use super::instructions::{Done, SYSTEM};
 use super::json::Instruction;
+use super::programs::{self, Match};
 use super::scene::SolanaScene;
-use super::{Key, programs};
 use crate::asset::{Account, Asset};
 use crate::category::Category;
 use crate::legs::{Direction, Leg};
 use crate::opinion::{LegSet, Opinion, Source, Strength};
-use crate::rules::Rules;
-use crate::rules::compile::default_role;
 use crate::rules::file::Way;
+use crate::rules::{Rules, TransferRule};
 use crate::scene::Outcome;
 use crate::sources::{OPINIONS_MAX, Opinions, shape, spam};
 
+/// What packs know of the transaction before anybody says what it means: looked up once, the same for every source.
+struct Known<'a> {
+    /// Nothing came in but tokens that lure or imitate, and the wallet did not ask: whatever a stranger calls around them, they are spam.
+    bait: Option<Opinion>,
+    instructions: Vec<Match<'a>>,
+    transfers: Vec<ListedTransfer<'a>>,
+}
+
+impl Known<'_> {
+    /// No pack has a rule for what was asked or for whom it went to.
+    fn is_nothing(&self) -> bool {
+        self.bait.is_none() && self.instructions.is_empty() && self.transfers.is_empty()
+    }
+}
+
+fn known<'a>(scene: &'a SolanaScene<'_>, rules: &'a Rules) -> Known<'a> {
+    let bait = if scene.acts { None } else { spam::unsolicited(scene, rules) };
+    if bait.is_some() {
+        return Known { bait, instructions: Vec::new(), transfers: Vec::new() };
+    }
+    Known { bait, instructions: programs::matches(scene, rules), transfers: listed_transfers(scene, rules) }
+}
+
+/// Sources get the scene, the rules and what packs know. None gets what another said.
 pub fn opine(scene: &SolanaScene<'_>, rules: &Rules) -> Opinions {
     if scene.outcome == Outcome::Failed {
         return Opinions::default();
     }
-    if !scene.acts
-        && let Some(spam) = spam::unsolicited(scene, rules)
-    {
-        // Whatever a stranger calls around it, what lures or imitates is spam.
-        return Opinions { said: vec![spam], ..Opinions::default() };
-    }
-    let mut opinions = programs::opine(scene, rules);
-    opinions.said.extend(transfers(scene, rules));
-    if !scene.acts {
-        opinions.said.extend(spam::unsolicited(scene, rules));
-    }
-    let suggestion = shape::opinion(scene);
-    if opinions.said.is_empty() {
-        opinions.said.extend(plain(scene, rules).or_else(|| exchanged(scene, rules)));
-    }
-    opinions.said.extend(suggestion);
+    let known = known(scene, rules);
+    let mut opinions = programs::opinions(scene, rules, &known.instructions);
+    opinions.said.extend(transfers(scene, rules, &known.transfers));
+    opinions.said.extend(plain(scene, rules, &known));
+    opinions.said.extend(exchanged(scene, rules, &known));
+    opinions.said.extend(shape::opinion(scene));
+    opinions.said.extend(known.bait);
     opinions.is_cut = opinions.said.len() >= OPINIONS_MAX;
     opinions
 }
 
-/// Movements whose other side is an account of a pack that takes plain transfers for an action.
-fn transfers(scene: &SolanaScene<'_>, rules: &Rules) -> Vec<Opinion> {
+/// A leg whose other side is an account of a pack that takes plain transfers for an action.
+struct ListedTransfer<'a> {
+    leg: usize,
+    pack: usize,
+    rule: &'a TransferRule,
+}
+
+fn listed_transfers<'a>(scene: &SolanaScene<'_>, rules: &'a Rules) -> Vec<ListedTransfer<'a>> {
     let mut found = Vec::new();
     for (at, leg) in scene.legs.iter().enumerate() {
         let Account::Solana(other) = leg.other else { continue };
@@ -52,19 +73,28 @@ fn transfers(scene: &SolanaScene<'_>, rules: &Rules) -> Vec<Opinion> {
         for holder in rules.solana.holders(&other) {
             let fits = |way: Way| matches!((way, leg.direction), (Way::Out, Direction::Out) | (Way::In, Direction::In));
             let all = rules.transfers(holder.pack, &holder.role).iter();
-            for rule in all.filter(|rule| fits(rule.way) && (!rule.native || leg.asset == Asset::Native)) {
-                // What is left beside it is the rent of the account that receives it.
-                let mut explains = rent_of(scene);
-                explains.insert(at);
-                found.push(Opinion {
-                    protocol: rules.protocol(holder.pack),
-                    role: default_role(rule.means),
-                    ..Opinion::new(Source::Protocol, rule.id.clone(), rule.means, Strength::Verified, explains)
-                });
-            }
+            let fitting = all.filter(|rule| fits(rule.way) && (!rule.native || leg.asset == Asset::Native));
+            found.extend(fitting.map(|rule| ListedTransfer { leg: at, pack: holder.pack, rule }));
         }
     }
     found
+}
+
+fn transfers<'a>(
+    scene: &'a SolanaScene<'_>,
+    rules: &'a Rules,
+    listed: &'a [ListedTransfer<'_>],
+) -> impl Iterator<Item = Opinion> + use<'a> {
+    listed.iter().map(|ListedTransfer { leg, pack, rule }| {
+        // What is left beside it is the rent of the account that receives it.
+        let mut explains = rent_of(scene);
+        explains.insert(*leg);
+        Opinion {
+            protocol: rules.protocol(*pack),
+            role: rule.means.meaning().role,
+            ..Opinion::new(Source::Protocol, rule.id.clone(), rule.means, Strength::Verified, explains)
+        }
+    })
 }
 
 fn rent_of(scene: &SolanaScene<'_>) -> LegSet {
@@ -76,9 +106,8 @@ fn rent_of(scene: &SolanaScene<'_>) -> LegSet {
 }
 
 /// Only the standard programs ran: accounts were opened or closed, or something was handed over.
-fn plain(scene: &SolanaScene<'_>, rules: &Rules) -> Option<Opinion> {
-    let instructions = &scene.facts.transaction.instructions;
-    if !instructions.iter().all(|instruction| programs::is_plumbing(&instruction.program, rules)) {
+fn plain(scene: &SolanaScene<'_>, rules: &Rules, known: &Known<'_>) -> Option<Opinion> {
+    if !known.is_nothing() || !is_plumbing_only(scene, rules) {
         return None;
     }
     let has = |direction| scene.legs.iter().any(|leg| leg.direction == direction);
@@ -107,6 +136,10 @@ fn plain(scene: &SolanaScene<'_>, rules: &Rules) -> Option<Opinion> {
     Some(by_itself(scene, Source::Call, "solana/plain", category))
 }
 
+fn is_plumbing_only(scene: &SolanaScene<'_>, rules: &Rules) -> bool {
+    scene.facts.transaction.instructions.iter().all(|instruction| programs::is_plumbing(&instruction.program, rules))
+}
+
 /// Coin or tokens sent from the wallet to the wallet; making or filling an account of its own is no such move.
 fn moves_to_itself(scene: &SolanaScene<'_>) -> bool {
     scene.done.iter().any(|(_, done)| match done {
@@ -127,7 +160,10 @@ fn moves_to_itself(scene: &SolanaScene<'_>) -> bool {
 
 /// One asset for another through a program that nobody knows: by its shape a swap, and no more certain than that. Coin that only
 /// went into new accounts or to those who carry transactions, or came out of closed ones, is no side of an exchange.
-fn exchanged(scene: &SolanaScene<'_>, rules: &Rules) -> Option<Opinion> {
+fn exchanged(scene: &SolanaScene<'_>, rules: &Rules, known: &Known<'_>) -> Option<Opinion> {
+    if !known.is_nothing() {
+        return None;
+    }
     let sides: Vec<&Leg> = scene.legs.iter().filter(|leg| !scene.is_rent(leg)).collect();
     let [one, other] = sides.as_slice() else { return None };
     let is_pair = one.direction != other.direction && !one.asset.is_nft() && !other.asset.is_nft();

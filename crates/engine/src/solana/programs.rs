@@ -8,19 +8,19 @@ use super::json::Instruction;
 use super::scene::SolanaScene;
 use super::{Key, instructions};
 use crate::asset::{Asset, Seen};
-use crate::category::{Category, Legs};
+use crate::category::{Beside, Category};
 use crate::legs::{Direction, LEGS_MAX, Leg};
 use crate::opinion::{LegSet, Opinion, Source, Strength};
 use crate::rules::Rules;
-use crate::rules::solana::{InstructionRule, Weight, is_accompaniment};
+use crate::rules::solana::{InstructionRule, Weight};
 use crate::sources::{OPINIONS_MAX, Opinions};
 
-type Heard<'a> = (&'a InstructionRule, &'a Instruction);
+/// A rule of a pack that speaks of the wallet, and the instruction that it speaks of.
+pub type Match<'a> = (&'a InstructionRule, &'a Instruction);
 
-pub fn opine(scene: &SolanaScene<'_>, rules: &Rules) -> Opinions {
-    let heard = heard(scene, rules);
+pub fn opinions(scene: &SolanaScene<'_>, rules: &Rules, heard: &[Match<'_>]) -> Opinions {
     let is_unsettled = heard.iter().any(|(rule, _)| rule.unsettled);
-    let is_mixed = is_mixed(scene, rules, &heard);
+    let is_mixed = is_mixed(scene, rules, heard);
     let categories: BTreeSet<Category> = heard.iter().map(|(rule, _)| rule.means).collect();
     let speakers: BTreeSet<usize> = heard.iter().map(|(_, instruction)| instruction.outer).collect();
     let is_clean = is_clean(scene, rules);
@@ -31,13 +31,13 @@ pub fn opine(scene: &SolanaScene<'_>, rules: &Rules) -> Opinions {
     });
     // Where several things were done, each speaks for what it moved, and for what no instruction is known to have moved.
     let is_touched = |leg: &Leg, outer| moves.contains(&(outer, leg.asset)) || !spoken_for.contains(&leg.asset);
-    let claims = heard.into_iter().take(OPINIONS_MAX).map(|(rule, instruction)| {
+    let claims = heard.iter().take(OPINIONS_MAX).map(|(rule, instruction)| {
         let mut explains = LegSet::EMPTY;
         for (at, leg) in scene.legs.iter().enumerate().take(LEGS_MAX) {
             let is_its_own = categories.len() == 1 || is_touched(leg, instruction.outer);
             let has_part = if rule.means == Category::ContractDeploy {
                 scene.is_deposit(leg)
-            } else if moves_nothing(rule.means) {
+            } else if rule.means.moves_nothing() {
                 scene.is_rent(leg)
             } else {
                 let is_cost = is_clean && scene.is_rent(leg);
@@ -57,16 +57,11 @@ pub fn is_plumbing(program: &Key, rules: &Rules) -> bool {
     instructions::is_plumbing(program) || rules.solana.holders(program).any(|holder| holder.is_quiet)
 }
 
-/// What is left beside it is rent at most.
-fn moves_nothing(category: Category) -> bool {
-    is_accompaniment(category) || matches!(category, Category::Governance | Category::Delegation)
-}
-
 /// The rules that speak of the wallet. Within an outer instruction only those at the shallowest depth at which one does: what a program
 /// calls to do its work is its work.
-fn heard<'a>(scene: &'a SolanaScene<'_>, rules: &'a Rules) -> Vec<Heard<'a>> {
+pub fn matches<'a>(scene: &'a SolanaScene<'_>, rules: &'a Rules) -> Vec<Match<'a>> {
     let all = &scene.facts.transaction.instructions;
-    let mut found: Vec<Heard<'a>> = Vec::new();
+    let mut found: Vec<Match<'a>> = Vec::new();
     for instruction in all {
         let mut spoken = rules.solana.instructions(instruction);
         spoken.retain(|rule| speaks_of(scene, rule, instruction) && is_plausible(scene, rule.means));
@@ -102,12 +97,12 @@ fn is_plausible(scene: &SolanaScene<'_>, category: Category) -> bool {
 fn is_trade(scene: &SolanaScene<'_>, rule: &InstructionRule) -> bool {
     let has = |direction| scene.legs.iter().any(|leg| leg.direction == direction);
     let is_two_sided = rule.escrowed || (has(Direction::Out) && has(Direction::In));
-    matches!(rule.means, Category::Swap | Category::NftPurchase | Category::NftSale) && is_two_sided
+    (rule.means == Category::Swap || rule.means.is_nft_sale()) && is_two_sided
 }
 
 /// What a trade of the same protocol includes: the order that was filled, the escrow that was emptied.
 fn is_order(rule: &InstructionRule) -> bool {
-    matches!(rule.means, Category::OrderPlace | Category::OrderCancel | Category::NftListing)
+    rule.means.meaning().beside == Beside::InTrade
 }
 
 /// Whether the instruction acts for the wallet: at one of the rule's positions, by an account of it, or, if it names none, asked
@@ -144,26 +139,12 @@ fn fits(category: Category, leg: &Leg) -> bool {
     if category == Category::NftTransfer {
         return leg.asset.is_nft();
     }
-    way(category).is_none_or(|way| leg.direction == way) || leg.minted_or_burned
-}
-
-/// The direction that a category moves, if only one.
-fn way(category: Category) -> Option<Direction> {
-    match (category, category.row().legs) {
-        (Category::NftMint, _) | (_, Legs::Both | Legs::Some) => None,
-        (Category::OrderPlace | Category::NftListing | Category::StakingDeposit | Category::VoteLock, _) => {
-            Some(Direction::Out)
-        }
-        (Category::OrderCancel | Category::StakingWithdraw, _) => Some(Direction::In),
-        (_, Legs::Out) => Some(Direction::Out),
-        (_, Legs::In) => Some(Direction::In),
-        (_, Legs::Any) => None,
-    }
+    category.meaning().way.is_none_or(|way| leg.direction == way) || leg.minted_or_burned
 }
 
 /// Whether an instruction of which no rule speaks moved something of weight between the wallet and somebody who has no part in those
 /// that a rule knows. Tips, what integrators take and accounts made for the purpose are no such thing.
-fn is_mixed(scene: &SolanaScene<'_>, rules: &Rules, heard: &[Heard<'_>]) -> bool {
+fn is_mixed(scene: &SolanaScene<'_>, rules: &Rules, heard: &[Match<'_>]) -> bool {
     if heard.is_empty() {
         return false;
     }

@@ -1,16 +1,17 @@
 //! From what a Solana node said to the scene.
 
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use alloy_primitives::U256;
 
 use super::instructions::{self, Done};
+use super::json::{Instruction, Transaction};
 use super::movements::{Flow, Ledger, Rent};
 use super::{Key, SolanaFacts};
 use crate::asset::{Account, Asset, Movement};
 use crate::hash::TxHash;
-use crate::legs::{Direction, LEGS_MAX, Leg, legs, position};
+use crate::legs::{Direction, LEGS_MAX, Leg, legs as net_legs, position};
 use crate::question::Question;
 use crate::rules::Rules;
 use crate::scene::{Doubt, Ground, Outcome, Scene, WalletNotInTransaction};
@@ -79,6 +80,19 @@ impl<'a> std::ops::Deref for SolanaScene<'a> {
     }
 }
 
+/// What the node's answer leaves open.
+fn doubts(transaction: &Transaction, wallet: &Key, legs: &[Leg]) -> Vec<Doubt> {
+    let asks = |is_asked: &dyn Fn(&Instruction) -> bool| transaction.instructions.iter().any(is_asked);
+    let found = [
+        (transaction.effects.is_none(), Doubt::EffectsUnknown),
+        (transaction.is_unloaded, Doubt::AccountsUnknown),
+        (asks(&instructions::is_confidential), Doubt::Confidential),
+        (asks(&|instruction| instructions::gives_away(instruction, wallet)), Doubt::HandedOver),
+        (legs.len() > LEGS_MAX, Doubt::TooManyLegs(legs.len())),
+    ];
+    found.into_iter().filter(|(is_so, _)| *is_so).map(|(_, doubt)| doubt).collect()
+}
+
 pub fn read<'a>(
     facts: &'a SolanaFacts,
     question: &Question,
@@ -107,38 +121,27 @@ pub fn read<'a>(
     };
     let payer = transaction.payer().unwrap_or_default();
     let is_carried = wallet != payer && transaction.signed().contains(&wallet);
-    let mut doubts = Vec::new();
-    if effects.is_none() {
-        doubts.push(Doubt::EffectsUnknown);
-    }
-    if transaction.is_unloaded {
-        doubts.push(Doubt::AccountsUnknown);
-    }
-    if transaction.instructions.iter().any(instructions::is_confidential) {
-        doubts.push(Doubt::Confidential);
-    }
-    if transaction.instructions.iter().any(|instruction| instructions::gives_away(instruction, &wallet)) {
-        doubts.push(Doubt::HandedOver);
-    }
     // Two people signed and something moved for both: who of them asks is not on chain.
-    let movers = match (&ledger, question.wallet) {
+    let mut actors: Vec<(Account, Vec<Leg>)> = match (&ledger, question.wallet) {
         (Some(ledger), None) if transaction.signers > 1 => {
             let created = ledger.created();
-            let is_mover = |key: &&Key| !created.contains(*key) && !view(**key).moved.is_empty();
-            transaction.signed().iter().filter(is_mover).copied().map(Account::Solana).collect()
+            let signed = transaction.signed().iter().filter(|key| !created.contains(*key));
+            let views = signed.map(|key| view(*key)).filter(|view| !view.moved.is_empty());
+            let legs = views.map(|view| (Account::Solana(view.wallet), view.moved));
+            legs.map(|(account, moved)| (account, net_legs(&moved, account).unwrap_or_default())).collect()
         }
         _ => Vec::new(),
     };
-    let is_shared = movers.len() > 1;
-    if is_shared {
-        doubts.push(Doubt::SeveralActors(movers));
+    if actors.len() < 2 {
+        actors.clear();
+    }
+    let legs = net_legs(&moved, Account::Solana(wallet)).unwrap_or_default();
+    let mut doubts = doubts(transaction, &wallet, &legs);
+    if !actors.is_empty() {
+        doubts.push(Doubt::SeveralActors(actors.iter().map(|(account, _)| *account).collect()));
     }
     if ledger.as_ref().is_some_and(Ledger::is_half_told) {
         doubts.push(Doubt::EffectsUnknown);
-    }
-    let legs = legs(&moved, Account::Solana(wallet)).unwrap_or_default();
-    if legs.len() > LEGS_MAX {
-        doubts.push(Doubt::TooManyLegs(legs.len()));
     }
     let scene = Scene {
         chain: &facts.chain,
@@ -146,7 +149,8 @@ pub fn read<'a>(
         block: facts.block,
         wallet: Account::Solana(wallet),
         acts: transaction.signed().contains(&wallet),
-        carried: if is_carried || is_shared { BTreeSet::from([Account::Solana(wallet)]) } else { BTreeSet::new() },
+        carried: (is_carried || !actors.is_empty()).then_some(Account::Solana(wallet)).into_iter().collect(),
+        actors,
         outcome: if failed { Outcome::Failed } else { Outcome::Succeeded },
         movements: moved,
         legs,

@@ -38,7 +38,8 @@ fn asked(scene: &EvmScene<'_>, rules: &Rules, is_cut: &mut bool) -> Vec<Opinion>
     let is_system = transaction.from.is_zero() && target.is_zero();
     let is_minted = |leg: &Leg| leg.direction == Direction::In && leg.minted_or_burned;
     let is_deposit = PARENT_DEPOSITS.contains(&transaction.kind()) && scene.legs.iter().all(is_coin_in);
-    if is_deposit || (is_system && !scene.legs.is_empty() && scene.legs.iter().all(is_minted)) {
+    // Without a leg nothing was deposited: the first transaction of an OP-stack block only tells the chain about its parent.
+    if !scene.legs.is_empty() && (is_deposit || (is_system && scene.legs.iter().all(is_minted))) {
         // The chain itself says it, by its own bridge.
         let bridge = format!("{} bridge", scene.facts.chain.name);
         let deposit = bare(scene, "evm/deposit", Category::BridgeIn);

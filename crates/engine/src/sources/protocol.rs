@@ -17,7 +17,7 @@ use crate::evm::scene::EvmScene;
 use crate::evm::{LOGS_MAX, actor};
 use crate::legs::{Direction, position};
 use crate::opinion::{LegSet, Opinion, Source, Strength};
-use crate::rules::compile::{ActorRule, EventRule, Field, Place, Who, default_role};
+use crate::rules::compile::{ActorRule, EventRule, Field, Place, Who};
 use crate::rules::file::{Reader, Way};
 use crate::rules::{Rules, TransferRule};
 use crate::scene::Outcome;
@@ -117,7 +117,7 @@ fn transfer(rules: &Rules, rule: &TransferRule, pack: usize, leg: usize, amount:
     explains.insert(leg);
     Opinion {
         protocol: rules.protocol(pack),
-        role: default_role(rule.means),
+        role: rule.means.meaning().role,
         amounts: vec![(leg, amount)],
         ..Opinion::new(Source::Protocol, rule.id.clone(), rule.means, Strength::Verified, explains)
     }

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chains::{FetchError, Fetched, Registry, Upstreams};
-use engine::category::{LedgerAction, Treatment};
 use engine::classification::{API_VERSION, Assets, ChainCorrected};
 use engine::opinion::Source;
-use engine::{Category, Chain, Classification, Rules, TxHash};
+use engine::treatments::{LedgerAction, Treatment};
+use engine::{Category, Chain, Classification, Knowledge, TxHash};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared, WeakShared};
 
@@ -24,7 +24,7 @@ const FETCHES_SWEPT_AT: usize = 1_000;
 
 #[derive(Debug)]
 pub(crate) struct Reader {
-    pub(crate) rules: Rules,
+    pub(crate) knowledge: Knowledge,
     pub(crate) registry: Registry,
     pub(crate) upstreams: Upstreams,
     pub(crate) cache: Arc<Cache>,
@@ -60,8 +60,8 @@ type Fetching = BoxFuture<'static, Result<Fetched, FetchError>>;
 pub(crate) type Answer = Result<Arc<Classification>, ApiError>;
 
 impl Reader {
-    pub(crate) fn new(rules: Rules, registry: Registry, upstreams: Upstreams, cache: Arc<Cache>) -> Self {
-        Self { rules, registry, upstreams, cache, fetches: Mutex::default() }
+    pub(crate) fn new(knowledge: Knowledge, registry: Registry, upstreams: Upstreams, cache: Arc<Cache>) -> Self {
+        Self { knowledge, registry, upstreams, cache, fetches: Mutex::default() }
     }
 
     /// One answer per item, in input order: an item that fails fails alone, and what is at hand waits for nothing.
@@ -79,7 +79,7 @@ impl Reader {
                 Err(error) => tell(at, Err(error)),
             }
         }
-        let verdicts = self.cache.verdicts(&self.rules.engine, &wanted(&sought)).await;
+        let verdicts = self.cache.verdicts(&self.knowledge.engine, &wanted(&sought)).await;
         let mut missing = Vec::new();
         for (sought, verdict) in sought.into_iter().zip(verdicts) {
             match verdict {
@@ -139,11 +139,11 @@ impl Reader {
             Some(fetched) => (fetched, false),
             None => (self.fetch(*hash, pinned.map(str::to_owned)).await?, true),
         };
-        let complete = fetched.complete(question, &self.rules).await?;
+        let complete = fetched.complete(question, &self.knowledge.rules).await?;
         if is_new || !complete.is_same(&fetched) {
             self.cache.keep_facts(*hash, pinned, &complete);
         }
-        let read = complete.classify(question, &self.rules);
+        let read = complete.classify(question, &self.knowledge);
         let row = Arc::new(read.map_err(|_| ApiError::WalletNotInTransaction)?);
         self.cache.keep_verdict(*hash, pinned, question, &complete, &row);
         Ok(corrected(row, pinned))
@@ -214,7 +214,7 @@ impl Reader {
             parent: None,
             legs: None,
             memo: None,
-            engine: self.rules.engine.clone(),
+            engine: self.knowledge.engine.clone(),
             evidence: None,
             source: Source::None,
         }

@@ -7,7 +7,9 @@ use anyhow::{Context, bail};
 use chains::evm::EvmChain;
 use chains::solana::SolanaChain;
 use chains::{Node, Recorder, Registry, Tape, TokenMemory, Upstreams};
-use engine::{Chain, Family, Rules};
+use engine::{Chain, Family, Knowledge, Rules, Treatments};
+
+use engine::rules::Fault;
 
 use super::{App, Reader, Repeats};
 use crate::accounts::Accounts;
@@ -61,7 +63,8 @@ fn reader_over(config: &Config, demo: Demo, record: Option<&Path>, shelf: Shelf)
     let cache = Arc::new(Cache::new(u64::from(config.cache_memory_mib).saturating_mul(1024 * 1024), shelf, disk_bytes));
     let memory: Arc<dyn TokenMemory> = cache.clone();
     let upstreams = upstreams(config, &registry, demo, record, &memory)?;
-    Ok(Reader::new(rules(config)?, registry, upstreams, cache))
+    let knowledge = Knowledge::new(rules(config)?, treatments()?, registry.chains().map(|chain| &**chain));
+    Ok(Reader::new(knowledge, registry, upstreams, cache))
 }
 
 pub(crate) async fn store(config: &Config) -> anyhow::Result<Store> {
@@ -79,7 +82,7 @@ pub(crate) fn make_folder(config: &Config) -> anyhow::Result<()> {
 }
 
 /// The embedded packs and, with `--rules DIR`, the operator's own. One broken pack refuses them all.
-pub(crate) fn rules(config: &Config) -> anyhow::Result<Rules> {
+fn rules(config: &Config) -> anyhow::Result<Rules> {
     let mut more = Vec::new();
     if let Some(folder) = &config.rules {
         let entries = std::fs::read_dir(folder).with_context(|| format!("{} cannot be read", folder.display()))?;
@@ -94,10 +97,22 @@ pub(crate) fn rules(config: &Config) -> anyhow::Result<Rules> {
         }
         more.sort();
     }
-    Rules::with_more(&more).map_err(|faults| {
-        let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
-        anyhow::anyhow!("the rule packs are refused:\n{}", lines.join("\n"))
-    })
+    Rules::with_more(&more).map_err(|faults| refused("the rule packs are refused", &faults))
+}
+
+fn treatments() -> anyhow::Result<Treatments> {
+    Treatments::us().map_err(|faults| refused("the table of treatments is refused", &faults))
+}
+
+fn refused(what: &str, faults: &[Fault]) -> anyhow::Error {
+    let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    anyhow::anyhow!("{what}:\n{}", lines.join("\n"))
+}
+
+/// What verdicts are made of, without an upstream: for commands that look at the rules alone.
+pub(crate) fn knowledge(config: &Config) -> anyhow::Result<Knowledge> {
+    let registry = registry(config, Demo::Off)?;
+    Ok(Knowledge::new(rules(config)?, treatments()?, registry.chains().map(|chain| &**chain)))
 }
 
 pub(crate) fn registry(config: &Config, demo: Demo) -> anyhow::Result<Registry> {

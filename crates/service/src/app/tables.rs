@@ -1,7 +1,7 @@
 //! The tables that every interface shows: chains, categories, and what the packs know of an address.
 
-use engine::category::{CategoryRow, TABLE};
-use engine::{Account, Chain, Family};
+use engine::treatments::CategoryRow;
+use engine::{Account, Chain, Family, Treatments};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -57,8 +57,8 @@ pub(crate) struct CategoryList {
 }
 
 impl CategoryList {
-    pub(crate) fn all() -> Self {
-        Self { categories: TABLE.iter().map(CategoryRow::from).collect(), notice: DISCLAIMER }
+    pub(crate) fn of(treatments: &Treatments) -> Self {
+        Self { categories: treatments.category_rows().collect(), notice: DISCLAIMER }
     }
 }
 
@@ -98,11 +98,11 @@ impl Reader {
         let unknown = || ApiError::InvalidRequest("`chain`: no chain is called that".to_owned());
         let chain = chain.map(|name| self.registry.find(name).ok_or_else(unknown)).transpose()?;
         let slug = chain.map(|chain| chain.rules_slug());
-        let found = self.rules.holders_of(&address).into_iter();
+        let found = self.knowledge.rules.holders_of(&address).into_iter();
         let known = found
             .filter(|(at, _)| slug.is_none_or(|slug| *at == slug || *at == engine::rules::EVERY_CHAIN))
             .filter_map(|(at, holder)| {
-                let pack = self.rules.packs.get(holder.pack)?;
+                let pack = self.knowledge.rules.packs.get(holder.pack)?;
                 Some(KnownRow {
                     chain: at.to_owned(),
                     protocol: pack.name.to_string(),

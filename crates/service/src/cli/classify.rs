@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anyhow::bail;
 use engine::classification::AssetLeg;
+use engine::policy::KEYS;
 use engine::{Account, Classification, Policy, Question, TxHash};
 
 use super::terminal::{print, safe, table};
@@ -43,7 +44,11 @@ fn policy_choice(text: &str) -> Result<(String, String), String> {
     let mut policy = Policy::default();
     policy.set(key, value);
     if policy == Policy::default() {
-        return Err("known are lp, wrap and lst (disposal or non_taxable) and staking (income or defer)".to_owned());
+        let known: Vec<String> = KEYS
+            .iter()
+            .map(|row| format!("{} ({})", row.name, row.choices.each_ref().map(|choice| choice.name).join(" or ")))
+            .collect();
+        return Err(format!("known are {}", known.join(", ")));
     }
     Ok((key.to_owned(), value.to_owned()))
 }
@@ -93,8 +98,7 @@ fn page(result: &Classification) -> String {
         Some(false) => "not taxable",
         None => "undetermined: please review",
     };
-    let treatment = serde_json::to_value(result.treatment).ok().and_then(|value| value.as_str().map(str::to_owned));
-    row("Treatment", treatment.map(|name| format!("{name} ({taxable})")));
+    row("Treatment", Some(format!("{} ({taxable})", result.treatment.name())));
     row("Confidence", Some(result.confidence.to_string()));
     row("Protocol", result.protocol.clone());
     for leg in &result.assets.sent {

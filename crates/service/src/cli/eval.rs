@@ -67,7 +67,7 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
     print(&report::page(&judged, args.worst));
     let summary = report::last_line(&judged);
     let rows = judged.into_iter().map(|judged| judged.row).collect();
-    let report = Report { summary, engine: reader.rules.engine.clone(), rows };
+    let report = Report { summary, engine: reader.knowledge.engine.clone(), rows };
     if let Some(earlier) = &earlier {
         print(&against::page(earlier, &report));
     }
@@ -87,7 +87,9 @@ async fn answers<'a>(reader: &Arc<Reader>, labels: &'a [Label]) -> Vec<Judged<'a
     let mut judged = Vec::with_capacity(labels.len());
     for part in labels.chunks(BATCH_ITEMS_MAX) {
         let results = reader.rows(part.iter().map(item).collect()).await;
-        judged.extend(part.iter().zip(&results).map(|(label, answer)| judge(label, answer)));
+        judged.extend(
+            part.iter().zip(&results).map(|(label, answer)| judge(label, answer, &reader.knowledge.treatments)),
+        );
         tracing::info!(done = judged.len(), of = labels.len(), "classified");
     }
     judged

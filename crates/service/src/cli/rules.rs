@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use engine::Category;
 use engine::rules::Pack;
 use engine::rules::file::{InstructionRow, PackFile, Way};
+use engine::{Category, Treatments};
 
 use super::terminal::{print, table};
-use crate::app::rules;
+use crate::app::knowledge;
 use crate::config::Config;
 
 #[derive(Debug, clap::Subcommand)]
@@ -23,15 +23,16 @@ pub(super) enum Command {
 }
 
 pub(super) fn run(config: &Config, command: &Command) -> anyhow::Result<ExitCode> {
-    let rules = rules(config)?;
+    let knowledge = knowledge(config)?;
+    let rules = &knowledge.rules;
     let (packs, contracts, events, calls, instructions) = rules.counts();
     let totals = format!(
         "{packs} packs, {contracts} contracts, {events} events, {calls} calls, {instructions} instructions; engine {}\n",
-        rules.engine
+        knowledge.engine
     );
     match command {
         Command::Check => {
-            let faults = engine::cases::check(&rules);
+            let faults = engine::cases::check(&knowledge);
             if !faults.is_empty() {
                 let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
                 bail!("{} faults in the cases:\n{}", faults.len(), lines.join("\n"));
@@ -52,14 +53,15 @@ pub(super) fn run(config: &Config, command: &Command) -> anyhow::Result<ExitCode
         }
         Command::Show { name } => {
             let pack = rules.packs.iter().find(|pack| pack.id == *name);
-            print(&page(pack.with_context(|| format!("no pack is called `{name}`; `taxon rules list` names them"))?));
+            let pack = pack.with_context(|| format!("no pack is called `{name}`; `taxon rules list` names them"))?;
+            print(&page(pack, &knowledge.treatments));
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// A pack as a page to read: what it is, where it stands, what each of its words means for tax, and the cases that show it.
-fn page(pack: &Pack) -> String {
+fn page(pack: &Pack, treatments: &Treatments) -> String {
     let file = &pack.file;
     let mut out = format!("# {}\n\n{}\n", file.name, file.about);
     if file.standard {
@@ -69,7 +71,7 @@ fn page(pack: &Pack) -> String {
         let _ = writeln!(out, "\nChecked against\n  {}", file.links.join("\n  "));
     }
     places(file, &mut out);
-    rows(file, &mut out);
+    rows(file, treatments, &mut out);
     if !file.case.is_empty() {
         let _ = writeln!(out, "\n## Cases");
     }
@@ -85,7 +87,7 @@ fn page(pack: &Pack) -> String {
             let _ = writeln!(out, "  {word:<6} {text}");
         }
         let reads = match &case.reads {
-            Some(category) => treated(category),
+            Some(category) => treated(category, treatments),
             None if case.review => "for a person to review".to_owned(),
             None => "nothing: the pack is silent".to_owned(),
         };
@@ -117,7 +119,7 @@ fn places(file: &PackFile, out: &mut String) {
     }
 }
 
-fn rows(file: &PackFile, out: &mut String) {
+fn rows(file: &PackFile, treatments: &Treatments, out: &mut String) {
     let rows = [file.event.len(), file.call.len(), file.transfer.len(), file.actor.len(), file.instruction.len()];
     if rows.iter().any(|count| *count > 0) {
         let _ = writeln!(out, "\n## What it says, and what that means for tax");
@@ -133,7 +135,7 @@ fn rows(file: &PackFile, out: &mut String) {
         let _ =
             writeln!(out, "\nevent {}\n  on     {}, told of {}", row.signature.get_ref(), row.on, row.who.join(" or "));
         legs(out, &row.out, &row.incoming);
-        let _ = writeln!(out, "  means  {}", meaning(&row.means));
+        let _ = writeln!(out, "  means  {}", meaning(&row.means, treatments));
     }
     for row in &file.call {
         let _ = writeln!(out, "\ncall {}\n  on     {}", row.signature.get_ref(), row.on);
@@ -153,14 +155,14 @@ fn rows(file: &PackFile, out: &mut String) {
         if let Some(about) = &row.about {
             let _ = writeln!(out, "  where  {about}");
         }
-        let _ = writeln!(out, "  means  {}", meaning(&row.means));
+        let _ = writeln!(out, "  means  {}", meaning(&row.means, treatments));
     }
     for row in &file.transfer {
         let way = match row.way {
             Way::Out => "to",
             Way::In => "from",
         };
-        let _ = writeln!(out, "\ntransfer {way} {}\n  means  {}", row.with.get_ref(), meaning(&row.means));
+        let _ = writeln!(out, "\ntransfer {way} {}\n  means  {}", row.with.get_ref(), meaning(&row.means, treatments));
     }
     for row in &file.actor {
         let _ = writeln!(out, "\nactor by {}\n  on     {}", row.signature.get_ref(), row.on);
@@ -178,13 +180,13 @@ fn whom(row: &InstructionRow) -> String {
 }
 
 /// A category with its treatment.
-fn treated(category: &str) -> String {
-    let row = Category::parse(category).map(Category::row);
-    row.map_or_else(|| category.to_owned(), |row| format!("{category}, {}", row.treatment.name()))
+fn treated(category: &str, treatments: &Treatments) -> String {
+    let known = Category::parse(category);
+    known.map_or_else(|| category.to_owned(), |it| format!("{category}, {}", treatments.row(it).treatment.name()))
 }
 
 /// The same, and what the category says of itself.
-fn meaning(category: &str) -> String {
-    let about = Category::parse(category).map_or("", |category| category.row().about);
-    format!("{}. {about}", treated(category))
+fn meaning(category: &str, treatments: &Treatments) -> String {
+    let about = Category::parse(category).map_or("", |category| category.meaning().about);
+    format!("{}. {about}", treated(category, treatments))
 }

@@ -60,7 +60,7 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
         None => None,
     };
     let local = listener.local_addr()?;
-    tracing::info!(%local, chains = app.reader.served_slugs().len(), engine = app.reader.rules.engine, "serving");
+    tracing::info!(%local, chains = app.reader.served_slugs().len(), engine = app.reader.knowledge.engine, "serving");
     welcome(&app, local).await;
     tokio::spawn(keep_house(Arc::clone(&app)));
     tokio::spawn(keep_history(Arc::clone(&app)));
@@ -69,7 +69,7 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
     }
     let web = Web::new(Arc::clone(&app), config);
     if let Some(listener) = metrics_listener {
-        metrics::describe(&app.reader.rules.engine, &app.reader.served_slugs());
+        metrics::describe(&app.reader.knowledge.engine, &app.reader.served_slugs());
         tokio::spawn(metrics::serve(listener, web.clone()));
     }
     let asked = CancellationToken::new();

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use engine::category::{Bill, Condition, Grey, PolicyKey, Row};
+use engine::policy::KEYS;
 use engine::rules::Pack;
 use engine::rules::file::PackFile;
-use engine::{Chain, Family, Rules};
+use engine::treatments::{Authority, CategoryRow, Condition};
+use engine::{Chain, Family, Knowledge, Treatments};
 use reqwest::Url;
 
 use crate::error::{self, ErrorRow, Met};
@@ -18,12 +19,15 @@ use crate::metrics;
 pub(super) struct Tables(Vec<(&'static str, String)>);
 
 impl Tables {
-    pub(super) fn new(rules: &Rules, chains: &[Arc<Chain>]) -> Self {
+    pub(super) fn new(knowledge: &Knowledge, chains: &[Arc<Chain>]) -> Self {
+        let treatments = &knowledge.treatments;
         Self(vec![
-            ("<!-- categories -->", categories(engine::category::TABLE)),
+            ("<!-- categories -->", categories(treatments)),
+            ("<!-- authorities -->", authorities(&treatments.authorities)),
+            ("<!-- policies -->", policies(treatments)),
             ("<!-- errors -->", errors(error::TABLE)),
             ("<!-- chains -->", served(chains)),
-            ("<!-- protocols -->", protocols(&rules.packs)),
+            ("<!-- protocols -->", protocols(&knowledge.rules.packs)),
             ("<!-- metrics -->", exported(metrics::TABLE)),
         ])
     }
@@ -33,43 +37,48 @@ impl Tables {
     }
 }
 
-fn categories(rows: &[Row]) -> String {
+fn categories(treatments: &Treatments) -> String {
+    let rows: Vec<CategoryRow> = treatments.category_rows().collect();
     let mut out = String::from("| category | treatment | ledger action | price | policy |\n|---|---|---|---|---|\n");
-    for row in rows {
-        let policy = row.policy.map_or("", key);
-        let price = price(row.bill);
-        let _ = writeln!(
-            out,
-            "| [`{0}`](#{0}) | `{1}` | `{2}` | {price} | {policy} |",
-            row.name,
-            row.treatment.name(),
-            action(row)
-        );
+    for row in &rows {
+        let policy = row.policy.map(|key| format!("`{}`", key.row().name)).unwrap_or_default();
+        let (treatment, action, price) = (row.treatment.name(), row.ledger_action.name(), row.billing.name());
+        let _ =
+            writeln!(out, "| [`{0}`](#{0}) | `{treatment}` | `{action}` | {price} | {policy} |", row.category.name());
     }
     out.push_str("\n## Each category\n");
-    for row in rows {
-        let _ = writeln!(out, "\n### `{}`\n\n{}", row.name, words(row.about));
-        let _ = writeln!(
-            out,
-            "\n- Treatment: `{}`, ledger action `{}`, {}",
-            row.treatment.name(),
-            action(row),
-            price(row.bill)
-        );
-        if !row.basis.is_empty() {
-            let _ = writeln!(out, "- Basis: {}", words(row.basis));
-        }
+    for row in &rows {
+        let _ = writeln!(out, "\n### `{}`\n\n{}", row.category.name(), words(&row.about));
+        let (treatment, action, price) = (row.treatment.name(), row.ledger_action.name(), row.billing.name());
+        let _ = writeln!(out, "\n- Treatment: `{treatment}`, ledger action `{action}`, {price}");
+        let _ = writeln!(out, "- Basis: {}", words(&row.basis));
         if let Some(policy) = row.policy {
-            let _ = writeln!(out, "- Policy: {} chooses the position", key(policy));
+            let _ = writeln!(out, "- Policy: `{}` chooses the position", policy.row().name);
         }
-        let (when, note, side) = match row.grey {
-            Grey::Never => continue,
-            Grey::Always(note, side) => ("always", note, side),
-            Grey::When(condition, note, side) => (circumstance(condition), note, side),
-        };
-        let other = side.treatment.name();
-        let _ =
-            writeln!(out, "- Grey area, {when}: {} The other side is `{other}`: {}.", words(note), words(side.label));
+        if let Some(grey) = &row.grey_area {
+            let when = grey.when.map_or("always", circumstance);
+            let (note, other, label) = (words(&grey.note), grey.alternate.treatment.name(), &grey.alternate.label);
+            let _ = writeln!(out, "- Grey area, {when}: {note} The other side is `{other}`: {}.", words(label));
+        }
+    }
+    out
+}
+
+fn authorities(rows: &[Authority]) -> String {
+    let mut out = String::from("| authority | says | supports |\n|---|---|---|\n");
+    for row in rows {
+        let _ = writeln!(out, "| {} | {} | {} |", row.name, row.says, row.supports);
+    }
+    out
+}
+
+fn policies(treatments: &Treatments) -> String {
+    let mut out = String::from("| key | values, the default first | governs |\n|---|---|---|\n");
+    for row in &KEYS {
+        let values: Vec<String> = row.choices.iter().map(|choice| format!("`{}`", choice.name)).collect();
+        let governed: Vec<String> =
+            treatments.governed(row.key).map(|category| format!("`{}`", category.name())).collect();
+        let _ = writeln!(out, "| `{}` | {} | {} |", row.name, values.join(", "), governed.join(", "));
     }
     out
 }
@@ -84,26 +93,6 @@ fn exported(rows: &[metrics::Row]) -> String {
     out
 }
 
-fn action(row: &Row) -> String {
-    serde_json::to_value(row.ledger_action).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
-}
-
-fn price(bill: Bill) -> &'static str {
-    match bill {
-        Bill::Billable => "billable",
-        Bill::Free => "free",
-    }
-}
-
-fn key(policy: PolicyKey) -> &'static str {
-    match policy {
-        PolicyKey::Lp => "`lp`",
-        PolicyKey::Wrap => "`wrap`",
-        PolicyKey::Lst => "`lst`",
-        PolicyKey::Staking => "`staking`",
-    }
-}
-
 fn circumstance(condition: Condition) -> &'static str {
     match condition {
         Condition::OtherPartyUnknown => "unless every other party is in `own_wallets`",
@@ -111,6 +100,10 @@ fn circumstance(condition: Condition) -> &'static str {
         Condition::NotClaimedByWallet => "where the wallet did not claim it itself",
         Condition::Free => "where nothing was paid",
         Condition::LockReceipt => "where a receipt for the lock came back",
+        Condition::BothWays => "where assets moved both ways",
+        Condition::OnlySent => "where assets were only sent",
+        Condition::OnlyReceived => "where assets were only received",
+        Condition::SomethingSent => "where an asset was sent",
         Condition::RepaidAssetDiffers => {
             "where another asset was borrowed (this transaction does not show it, so `grey_area` stays null)"
         }
@@ -297,7 +290,8 @@ mod tests {
 
     #[test]
     fn every_row_stands_on_its_page() {
-        let (categories, errors) = (categories(engine::category::TABLE), errors(error::TABLE));
+        let treatments = Treatments::us().expect("the table loads");
+        let (categories, errors) = (categories(&treatments), errors(error::TABLE));
         for row in engine::category::TABLE {
             assert!(categories.contains(&format!("\n### `{}`\n", row.name)), "{}", row.name);
         }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use engine::category::Treatment;
 use engine::classification::{API_VERSION, AssetLeg, Classification};
 use engine::opinion::Source;
+use engine::treatments::{Treatment, Treatments};
 use engine::{Account, Category};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -101,9 +101,9 @@ pub(super) struct SummaryRow {
     review_note: Option<String>,
 }
 
-pub(super) fn batch(rows: Vec<Arc<Classification>>, fields: Fields) -> AgentBatch {
+pub(super) fn batch(rows: Vec<Arc<Classification>>, fields: Fields, treatments: &Treatments) -> AgentBatch {
     let dress = |mut row: Arc<Classification>| {
-        hold_to_floor(&mut row);
+        hold_to_floor(&mut row, treatments);
         match fields {
             Fields::All => AgentRow::Whole(Box::new(whole(row))),
             Fields::Summary => AgentRow::Summary(Box::new(summary(&row))),
@@ -112,13 +112,14 @@ pub(super) fn batch(rows: Vec<Arc<Classification>>, fields: Fields) -> AgentBatc
     AgentBatch { api_version: API_VERSION, count: rows.len(), results: rows.into_iter().map(dress).collect() }
 }
 
-fn hold_to_floor(row: &mut Arc<Classification>) {
+fn hold_to_floor(row: &mut Arc<Classification>, treatments: &Treatments) {
     if row.confidence < REVIEW_FLOOR && !row.needs_review {
         let confidence = row.confidence;
-        Arc::make_mut(row).defer(format!(
+        let note = format!(
             "The agent interface leaves readings under {REVIEW_FLOOR} to a person, and this one has {confidence}: one source read it so, and \
              nothing contradicts it."
-        ));
+        );
+        Arc::make_mut(row).defer(note, treatments);
     }
 }
 

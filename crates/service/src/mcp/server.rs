@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::ConnectInfo;
 use axum::http::request::Parts;
-use engine::category::TABLE;
+use engine::Treatments;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult, ErrorCode,
     ErrorData, Implementation, ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
@@ -56,7 +56,7 @@ impl Server {
         let api = Resource::new(GUIDE, "guide").with_title("API guide").with_description(
             "How to read an answer, limits, quota, versioning, and every error with what to do about it.",
         );
-        let pages = [(taxonomy, taxonomy_page()), (api, guide())];
+        let pages = [(taxonomy, taxonomy_page(&web.app.reader.knowledge.treatments)), (api, guide())];
         let resources = pages.map(|(resource, page)| (resource.with_mime_type(MARKDOWN), page));
         Self { web, tools: tools::all(), resources: resources.into() }
     }
@@ -233,21 +233,20 @@ fn failed(parts: &Parts, error: &ApiError) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(told.to_string())])
 }
 
-fn taxonomy_page() -> String {
+fn taxonomy_page(treatments: &Treatments) -> String {
     let mut page = format!(
         "# Categories\n\n{DISCLAIMER}\n\nThe vocabulary is open and only grows: branch on the treatment.\n\n\
          | category | treatment | ledger action | counted | policy | what it is | basis | other side |\n|---|---|---|---|---|---|---|---|\n"
     );
-    for row in TABLE {
-        let row = engine::category::CategoryRow::from(row);
-        let policy = row.policy.map(|key| json!(key).as_str().unwrap_or_default().to_owned()).unwrap_or_default();
+    for row in treatments.category_rows() {
+        let policy = row.policy.map(|key| key.row().name).unwrap_or_default();
         let other = row.grey_area.map(|grey| format!("{}: {}", grey.alternate.treatment.name(), grey.alternate.label));
         let line = format!(
             "| `{}` | {} | {} | {} | {policy} | {} | {} | {} |\n",
             row.category.name(),
             row.treatment.name(),
-            json!(row.ledger_action).as_str().unwrap_or_default(),
-            json!(row.billing).as_str().unwrap_or_default(),
+            row.ledger_action.name(),
+            row.billing.name(),
             row.about,
             row.basis,
             other.unwrap_or_default(),

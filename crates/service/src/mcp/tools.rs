@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use engine::category::{CategoryRow, TABLE};
+use engine::category::TABLE;
+use engine::treatments::CategoryRow;
 use engine::{Account, Category};
 use rmcp::model::{Tool, ToolAnnotations};
 use serde::de::DeserializeOwned;
@@ -158,7 +159,7 @@ impl Name {
                 let items = read::<BatchRequest>(&arguments)?.items()?;
                 let app = Arc::clone(&web.app);
                 let rows = web.see_through(async move { app.classify_batch(&call, items).await }).await?;
-                told(&batch(rows, fields.unwrap_or_default()))
+                told(&batch(rows, fields.unwrap_or_default(), &web.app.reader.knowledge.treatments))
             }
             Self::QuotaStatus => {
                 web.count(Counted::StatusByKey { key_id: &call.caller.key_id }).await?;
@@ -178,7 +179,7 @@ impl Name {
                         known.join(", ")
                     )));
                 };
-                told(&CategoryRow::from(category.row()))
+                told(&web.app.reader.knowledge.treatments.category_row(category))
             }
             Self::LookupContract => {
                 let ContractArguments { address, chain } = read(&arguments)?;

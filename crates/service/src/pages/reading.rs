@@ -9,9 +9,9 @@ mod switches;
 mod tests;
 mod verdict;
 
-use engine::category::Treatment;
 use engine::classification::Step;
-use engine::{Category, Chain, Classification, Policy};
+use engine::treatments::Treatment;
+use engine::{Category, Chain, Classification, Policy, Treatments};
 use maud::{Markup, html};
 
 use super::flow::flow;
@@ -31,6 +31,8 @@ const STEP_OF_MANY_CHARS_MAX: usize = 200;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shown<'a> {
     pub(crate) row: &'a Classification,
+    /// The law that the row was read under.
+    pub(crate) treatments: &'a Treatments,
     /// The chain that served; `None` when the row has no chain or it is no longer known.
     pub(crate) chain: Option<&'a Chain>,
     /// The policy that the row was read under.
@@ -54,7 +56,7 @@ pub(super) fn reading(shown: &Shown<'_>) -> Markup {
                     (legs::sides(&row.assets))
                 }
                 @if let Some(steps) = &row.legs { (steps_of(row, steps)) }
-                (grey::section(row))
+                (grey::section(row, shown.treatments))
                 (heard::section(shown))
                 (switches::section(shown))
             }

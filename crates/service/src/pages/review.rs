@@ -3,6 +3,7 @@
 
 use axum::extract::{Path, Query, State};
 use axum::response::{Html, IntoResponse, Redirect, Response};
+use engine::Treatments;
 use engine::category::TABLE;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -48,13 +49,13 @@ async fn shown(
         @if rows.is_empty() {
             p { @if is_done { "Nothing has been reviewed yet." } @else { "Nothing waits for you." } }
         }
-        @for row in &rows { (item(visitor, row)) }
+        @for row in &rows { (item(visitor, row, &web.app.reader.knowledge.treatments)) }
         @if rows.len() >= usize::try_from(ROWS).unwrap_or(usize::MAX) { p.hint { "The newest " (ROWS) " are shown." } }
     };
     Ok(page(visitor, "Review", main))
 }
 
-fn item(visitor: &Visitor, row: &ReadingRow) -> Markup {
+fn item(visitor: &Visitor, row: &ReadingRow, treatments: &Treatments) -> Markup {
     let chosen = row.review_category.as_deref();
     let comment = row.review_comment.as_deref().unwrap_or_default();
     html! {
@@ -70,7 +71,7 @@ fn item(visitor: &Visitor, row: &ReadingRow) -> Markup {
                 input type="hidden" name="wallet" value=(row.wallet);
                 label { "Your category" select name="category" required {
                     option value="" { "choose" }
-                    @for known in TABLE { option value=(known.name) selected[chosen == Some(known.name)] { (known.name) ", " (known.treatment.name()) } }
+                    @for known in TABLE { option value=(known.name) selected[chosen == Some(known.name)] { (known.name) ", " (treatments.row(known.category).treatment.name()) } }
                 } }
                 label { "Comment" textarea name="comment" maxlength="2000" rows="2" { (comment) } }
                 button { @if chosen.is_some() { "Change" } @else { "Mark as reviewed" } }

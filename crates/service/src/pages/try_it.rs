@@ -236,8 +236,14 @@ pub(super) async fn reading(
             let chain: Option<Arc<Chain>> =
                 row.chain.as_deref().and_then(|slug| web.app.reader.registry.find(slug)).cloned();
             let wallet = Some(asked.wallet.trim()).filter(|wallet| !wallet.is_empty());
-            let shown =
-                Shown { row: &row, chain: chain.as_deref(), policy: asked.policy(), here: &here, asked_wallet: wallet };
+            let shown = Shown {
+                row: &row,
+                treatments: &web.app.reader.knowledge.treatments,
+                chain: chain.as_deref(),
+                policy: asked.policy(),
+                here: &here,
+                asked_wallet: wallet,
+            };
             let main = html! { (reviewed(&web, &visitor, &row).await?) (drawn(&shown)) };
             Ok(page(&visitor, "A reading", main).into_response())
         }

@@ -127,7 +127,7 @@ fn line(way: Way, old: &Row, new: &Row) -> String {
 
 #[cfg(test)]
 mod tests {
-    use engine::category::Treatment;
+    use engine::treatments::Treatment;
 
     use super::*;
 

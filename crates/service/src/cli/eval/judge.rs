@@ -1,9 +1,11 @@
 //! One answer beside its label: pure functions, no opinion of their own. What a category's treatment is stands in the
 //! engine's table alone.
 
-use engine::category::Treatment;
+use engine::category::Telling;
 use engine::classification::Assets;
 use engine::confidence::REVIEW_BELOW;
+use engine::treatments::Treatment;
+use engine::treatments::Treatments;
 use engine::{Category, Classification, Family};
 use serde::{Deserialize, Serialize};
 
@@ -59,10 +61,9 @@ impl Verdict {
 impl Row {
     /// The answer in one word: category, treatment and confidence, or why there is none.
     pub(super) fn reading(&self) -> String {
-        let treatment = serde_json::to_value(self.treatment).ok().and_then(|name| name.as_str().map(str::to_owned));
         match &self.error {
             Some(code) => code.clone(),
-            None => format!("{}/{}/{}", self.category, treatment.unwrap_or_default(), self.confidence),
+            None => format!("{}/{}/{}", self.category, self.treatment.name(), self.confidence),
         }
     }
 }
@@ -76,7 +77,7 @@ pub(super) struct Judged<'a> {
     pub(super) steps: Option<bool>,
 }
 
-pub(super) fn judge<'a>(label: &'a Label, answer: &Classification) -> Judged<'a> {
+pub(super) fn judge<'a>(label: &'a Label, answer: &Classification, treatments: &Treatments) -> Judged<'a> {
     let reading = Reading {
         category: answer.category,
         treatment: answer.treatment,
@@ -85,10 +86,7 @@ pub(super) fn judge<'a>(label: &'a Label, answer: &Classification) -> Judged<'a>
         needs_review: answer.needs_review,
     };
     let is_answered = answer.error.is_none();
-    let wants_steps = matches!(
-        answer.category,
-        Category::BridgeOut | Category::BridgeIn | Category::BridgeSwap | Category::FlashLoan
-    );
+    let wants_steps = answer.category.meaning().telling == Telling::InSteps;
     let has_steps = || {
         let has_legs = answer.legs.as_ref().is_some_and(|legs| !legs.is_empty());
         let has_memo = answer.memo.as_ref().is_some_and(|memo| !memo.is_empty());
@@ -100,7 +98,7 @@ pub(super) fn judge<'a>(label: &'a Label, answer: &Classification) -> Judged<'a>
             hash: label.hash.to_string(),
             chain: label.chain.clone().or_else(|| answer.chain.clone()),
             wallet: label.wallet.map(|wallet| wallet.to_string()),
-            verdict: if is_answered { reading.verdict(&label.categories) } else { Verdict::Error },
+            verdict: if is_answered { reading.verdict(&label.categories, treatments) } else { Verdict::Error },
             error: answer.error.map(str::to_owned),
             category: answer.category.name().to_owned(),
             treatment: answer.treatment,
@@ -126,11 +124,11 @@ struct Reading {
 }
 
 impl Reading {
-    fn verdict(self, accepted: &[Category]) -> Verdict {
-        let is_accepted_treatment = || accepted.iter().any(|category| fits(*category, self.treatment));
+    fn verdict(self, accepted: &[Category], treatments: &Treatments) -> Verdict {
+        let is_accepted_treatment = || accepted.iter().any(|category| treatments.allows(*category, self.treatment));
         if self.needs_review {
             Verdict::Review
-        } else if !fits(self.category, self.treatment) {
+        } else if !treatments.allows(self.category, self.treatment) {
             Verdict::Wrong
         } else if accepted.contains(&self.category) {
             Verdict::Auto
@@ -146,16 +144,6 @@ impl Reading {
         self.needs_review != self.taxable.is_none()
             || (self.confidence < REVIEW_BELOW && !self.needs_review)
             || (!self.needs_review && self.taxable != self.treatment.taxable())
-    }
-}
-
-/// Two categories are treated by what else stands in the transaction: a free mint, and what a flash loan leaves.
-fn fits(category: Category, treatment: Treatment) -> bool {
-    let usual = category.row().treatment == treatment;
-    match category {
-        Category::NftMint => usual || treatment == Treatment::NonTaxable,
-        Category::FlashLoan => treatment != Treatment::NeedsReview,
-        _ => usual,
     }
 }
 
@@ -191,7 +179,6 @@ mod tests {
     use alloy_primitives::aliases::I512;
     use engine::Account;
     use engine::asset::NftKind;
-    use engine::category::TABLE;
     use engine::classification::{Action, AssetLeg};
 
     use super::*;
@@ -207,6 +194,7 @@ mod tests {
     #[test]
     fn verdicts() {
         use Treatment::{Disposal, Expense, Income, NeedsReview, NonTaxable};
+        let treatments = Treatments::us().unwrap();
         for (category, treatment, needs_review, accepted, verdict) in [
             ("swap", Disposal, false, "swap", Verdict::Auto),
             ("swap", Disposal, false, "wrap swap", Verdict::Auto),
@@ -230,15 +218,8 @@ mod tests {
             ("flash_loan", NeedsReview, false, "flash_loan", Verdict::Wrong),
         ] {
             let wanted: Vec<Category> = accepted.split(' ').map(|name| Category::parse(name).unwrap()).collect();
-            let found = reading(category, treatment, needs_review).verdict(&wanted);
+            let found = reading(category, treatment, needs_review).verdict(&wanted, &treatments);
             assert_eq!(found, verdict, "{category} {treatment:?} {needs_review} for {accepted}");
-        }
-    }
-
-    #[test]
-    fn every_category_accepts_its_own_treatment() {
-        for row in TABLE {
-            assert!(fits(row.category, row.treatment), "{}", row.name);
         }
     }
 

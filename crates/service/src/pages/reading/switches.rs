@@ -1,75 +1,18 @@
 //! The policy switches: the caller's position on four questions. Turning one reads the transaction again.
 
 use engine::Policy;
-use engine::category::{PolicyKey, Treatment};
+use engine::policy::{KEYS, PolicyKey, PolicyRow};
 use maud::{Markup, html};
 
 use super::Shown;
 
-struct Switch {
-    key: PolicyKey,
-    /// As the query names it.
-    name: &'static str,
-    question: &'static str,
-    /// The house default first.
-    options: [(Treatment, &'static str, &'static str); 2],
-}
-
-impl Switch {
-    fn chosen(&self, policy: Policy) -> Option<Treatment> {
-        match self.key {
-            PolicyKey::Lp => policy.lp,
-            PolicyKey::Wrap => policy.wrap,
-            PolicyKey::Lst => policy.lst,
-            PolicyKey::Staking => policy.staking,
-        }
-    }
-}
-
-const SWITCHES: [Switch; 4] = [
-    Switch {
-        key: PolicyKey::Lp,
-        name: "lp",
-        question: "Entering and leaving liquidity pools",
-        options: [
-            (Treatment::Disposal, "disposal", "A disposal"),
-            (Treatment::NonTaxable, "non_taxable", "Not taxable, basis carried"),
-        ],
-    },
-    Switch {
-        key: PolicyKey::Wrap,
-        name: "wrap",
-        question: "Wrapping and unwrapping a coin",
-        options: [
-            (Treatment::NonTaxable, "non_taxable", "Not taxable, basis carried"),
-            (Treatment::Disposal, "disposal", "A disposal"),
-        ],
-    },
-    Switch {
-        key: PolicyKey::Lst,
-        name: "lst",
-        question: "Liquid-staking tokens, minted and redeemed",
-        options: [
-            (Treatment::Disposal, "disposal", "A disposal"),
-            (Treatment::NonTaxable, "non_taxable", "Not taxable, basis carried"),
-        ],
-    },
-    Switch {
-        key: PolicyKey::Staking,
-        name: "staking",
-        question: "Staking rewards by rebase",
-        options: [
-            (Treatment::Income, "income", "Income when received"),
-            (Treatment::NonTaxable, "defer", "Deferred until disposal"),
-        ],
-    },
-];
-
 pub(super) fn section(shown: &Shown<'_>) -> Markup {
     let steps = shown.row.legs.iter().flatten().map(|step| step.category);
-    let keys: Vec<PolicyKey> =
-        std::iter::once(shown.row.category).chain(steps).filter_map(|category| category.row().policy).collect();
-    let (governing, others): (Vec<&Switch>, Vec<&Switch>) = SWITCHES.iter().partition(|one| keys.contains(&one.key));
+    let keys: Vec<PolicyKey> = std::iter::once(shown.row.category)
+        .chain(steps)
+        .filter_map(|category| shown.treatments.row(category).policy)
+        .collect();
+    let (governing, others): (Vec<&PolicyRow>, Vec<&PolicyRow>) = KEYS.iter().partition(|row| keys.contains(&row.key));
     html! {
         section.policy aria-labelledby="policy" {
             h2 id="policy" { "Read it another way" }
@@ -100,9 +43,9 @@ fn chain(shown: &Shown<'_>) -> Markup {
 
 /// The same hash reads differently for its sender and for its recipient. Choices that were made are kept.
 fn another_wallet(shown: &Shown<'_>) -> Markup {
-    let chosen = SWITCHES.iter().filter_map(|switch| {
-        let chosen = switch.chosen(shown.policy)?;
-        switch.options.iter().find(|(treatment, ..)| *treatment == chosen).map(|(_, value, _)| (switch.name, *value))
+    let chosen = KEYS.iter().filter_map(|row| {
+        let choice = row.choice_of(shown.policy.chosen(row.key)?)?;
+        Some((row.name, choice.name))
     });
     html! {
         form method="get" action=(shown.here) {
@@ -118,16 +61,16 @@ fn another_wallet(shown: &Shown<'_>) -> Markup {
     }
 }
 
-fn choice(switch: &Switch, policy: Policy) -> Markup {
-    let chosen = switch.chosen(policy);
+fn choice(switch: &PolicyRow, policy: Policy) -> Markup {
+    let chosen = policy.chosen(switch.key);
     let id = format!("policy-{}", switch.name);
     html! {
         p.choice {
             label for=(id) { (switch.question) }
             select id=(id) name=(switch.name) data-submit {
-                @for (at, (treatment, value, words)) in switch.options.iter().enumerate() {
-                    option value=(value) selected[chosen.map_or(at == 0, |chosen| chosen == *treatment)] {
-                        (words) @if at == 0 { " (house default)" }
+                @for (at, choice) in switch.choices.iter().enumerate() {
+                    option value=(choice.name) selected[chosen.map_or(at == 0, |chosen| chosen == choice.treatment)] {
+                        (choice.label) @if at == 0 { " (house default)" }
                     }
                 }
             }

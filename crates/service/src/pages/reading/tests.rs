@@ -7,15 +7,15 @@ use chains::evm::EvmChain;
 use chains::solana::SolanaChain;
 use chains::{Forgetful, Node, Registry, Tape, Upstreams};
 use engine::asset::NftKind;
-use engine::category::LedgerAction;
 use engine::classification::{Action, AssetLeg, Evidence};
 use engine::opinion::{Role, Source};
-use engine::{Account, Question, Rules, TxHash};
+use engine::treatments::LedgerAction;
+use engine::{Account, Knowledge, Question, TxHash};
 use serde::Deserialize;
 
 use super::*;
 
-static RULES: LazyLock<Rules> = LazyLock::new(|| Rules::embedded().expect("embedded packs load"));
+static KNOWLEDGE: LazyLock<Knowledge> = LazyLock::new(|| Knowledge::embedded().expect("embedded packs load"));
 
 #[derive(Deserialize)]
 struct Scenario {
@@ -58,14 +58,21 @@ impl Demo {
         let wallet = Some(Account::parse(&done.wallet).unwrap());
         let question = Question { wallet, own_wallets: Vec::new(), policy, explain: true };
         let fetched = self.upstreams.fetch(TxHash::parse(&done.hash).unwrap(), None).await.unwrap();
-        fetched.complete(&question, &RULES).await.unwrap().classify(&question, &RULES).unwrap()
+        fetched.complete(&question, &KNOWLEDGE.rules).await.unwrap().classify(&question, &KNOWLEDGE).unwrap()
     }
 
     fn page(&self, row: &Classification, policy: Policy) -> String {
         let chain = row.chain.as_deref().and_then(|slug| self.registry.find(slug)).map(|chain| (**chain).clone());
         // The demo chains have no explorer; the links are drawn as those of a chain that has.
         let chain = chain.map(|chain| Chain { explorer: Some("https://explorer.example/".to_owned()), ..chain });
-        let shown = Shown { row, chain: chain.as_ref(), policy, here: "/tx/demo/0x1", asked_wallet: Some("0xabc") };
+        let shown = Shown {
+            row,
+            treatments: &KNOWLEDGE.treatments,
+            chain: chain.as_ref(),
+            policy,
+            here: "/tx/demo/0x1",
+            asked_wallet: Some("0xabc"),
+        };
         reading(&shown).into_string()
     }
 }
@@ -221,7 +228,14 @@ async fn an_explorer_that_is_no_web_address_is_no_link() {
     {
         let mut chain = (**demo.registry.find("demo").unwrap()).clone();
         chain.explorer = Some(explorer.to_owned());
-        let shown = Shown { row: &row, chain: Some(&chain), policy: Policy::default(), here: "/", asked_wallet: None };
+        let shown = Shown {
+            row: &row,
+            treatments: &KNOWLEDGE.treatments,
+            chain: Some(&chain),
+            policy: Policy::default(),
+            here: "/",
+            asked_wallet: None,
+        };
         let page = reading(&shown).into_string();
         assert_eq!(page.contains("noreferrer"), links, "{explorer}");
         check(explorer, &page);
