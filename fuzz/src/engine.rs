@@ -10,14 +10,16 @@ use engine::evm::json::{Log, Receipt, Transaction};
 use engine::evm::movements::{DEPOSIT, TRANSFER, TRANSFER_SINGLE};
 use engine::evm::scene;
 use engine::evm::trace::{CallFrame, FlatTrace, from_call_tracer, from_flat};
-use engine::evm::{Block, EvmFacts, InternalValue, Token};
+use engine::evm::{EvmFacts, InternalValue};
 use engine::legs::{Direction, legs};
 use engine::rules::compile::Opens;
 use engine::solana::json::{ACCOUNTS_MAX, DATA_CHARS_MAX, INSTRUCTIONS_MAX};
 use engine::solana::{instructions, json};
 use engine::sources::calldata::{CALLS_MAX, Calldata, open};
+use engine::token::TOKEN_TEXT_BYTES_MAX;
 use engine::{
-    Chain, Need, Policy, Question, Rules, SolanaFacts, TxHash, cases, classify, classify_solana, needs, rules,
+    Block, Chain, Facts, Missing, Need, Policy, Question, Read, Rules, SolanaFacts, Token, TxHash, WalletNotInTransaction,
+    cases, read, rules,
 };
 
 use crate::contract;
@@ -114,22 +116,31 @@ fn internal(text: &str) -> InternalValue {
 /// Every view of the facts that a caller may ask for.
 fn read_evm(mut facts: EvmFacts, token: Option<&Token>) {
     let question = Question { explain: true, ..Question::default() };
-    for need in needs(&facts, &question, &RULES) {
-        if let (Need::Token(contract), Some(token)) = (need, token) {
-            facts.tokens.insert(contract, Arc::new(token.clone()));
+    if let Ok(Read::Needs(needs)) = read(&Facts::from(facts.clone()), &question, &RULES, Missing::Ask) {
+        for need in needs {
+            if let (Need::Token(Account::Evm(contract)), Some(token)) = (need, token) {
+                facts.tokens.insert(contract, Arc::new(token.clone()));
+            }
         }
     }
     conserved(&facts);
-    for wallet in [None, facts.transaction.to, Some(WALLET)] {
+    let called = facts.transaction.to;
+    let facts = Facts::from(facts);
+    for wallet in [None, called, Some(WALLET)] {
         let question = Question { wallet: wallet.map(Account::from), ..question.clone() };
-        let answer = classify(&facts, &question, &RULES);
-        assert!(answer.is_ok() || wallet.is_some(), "whoever acts is a party");
-        answer.iter().for_each(contract::holds);
-        let again = classify(&facts, &question, &RULES);
-        let [one, other] =
-            [&answer, &again].map(|answer| answer.as_ref().map(|answer| serde_json::to_string(answer).ok()));
-        assert_eq!(one, other, "same input, same bytes");
+        let is_party = read_twice(&facts, &question).is_ok();
+        assert!(is_party || wallet.is_some(), "whoever acts is a party");
     }
+}
+
+/// To the same bytes, and within the contract.
+fn read_twice(facts: &Facts, question: &Question) -> Result<(), WalletNotInTransaction> {
+    let once = || read(facts, question, &RULES, Missing::Accept).map(Read::done);
+    let (answer, again) = (once()?, once()?);
+    assert!(answer.is_some(), "what is missing was accepted");
+    answer.iter().for_each(contract::holds);
+    assert_eq!(serde_json::to_string(&answer).ok(), serde_json::to_string(&again).ok(), "same input, same bytes");
+    Ok(())
 }
 
 /// What leaves one account arrives at another: over all accounts, every asset nets to nothing.
@@ -168,14 +179,10 @@ pub fn solana_answer(bytes: &[u8]) {
     let wallets: Vec<Account> = transaction.keys.iter().take(3).map(|key| Account::Solana(*key)).collect();
     let facts =
         SolanaFacts { chain: Arc::clone(&SOLANA), signature, transaction, block: Some(block), tokens: BTreeMap::new() };
+    let facts = Facts::from(facts);
     for wallet in std::iter::once(None).chain(wallets.into_iter().map(Some)) {
         let question = Question { wallet, explain: true, ..Question::default() };
-        let answer = classify_solana(&facts, &question, &RULES);
-        answer.iter().for_each(contract::holds);
-        let again = classify_solana(&facts, &question, &RULES);
-        let [one, other] =
-            [&answer, &again].map(|answer| answer.as_ref().map(|answer| serde_json::to_string(answer).ok()));
-        assert_eq!(one, other, "same input, same bytes");
+        let _ = read_twice(&facts, &question);
     }
 }
 
@@ -272,7 +279,7 @@ pub fn words(bytes: &[u8]) {
         assert!(account.to_string() == *text || account.to_string() == text.to_lowercase(), "{text}");
     }
     let clipped = Token::clip(&text);
-    assert!(text.starts_with(clipped) && clipped.len() <= engine::evm::TOKEN_TEXT_BYTES_MAX);
+    assert!(text.starts_with(clipped) && clipped.len() <= TOKEN_TEXT_BYTES_MAX);
     let folded = rules::fold_symbol(&text);
     assert_eq!(rules::fold_symbol(&folded), folded, "what is folded stays");
     if let Ok(policy) = serde_json::from_str::<Policy>(&text) {

@@ -2,10 +2,10 @@
 
 use crate::adjudicate::{Reading, circumstances};
 use crate::asset::Seen;
+use crate::block::Block;
 use crate::category::{Category, LedgerAction, Treatment};
 use crate::classification::{API_VERSION, Alternate, BlockTime, Classification, Evidence, GreyArea, Parent};
 use crate::describe;
-use crate::evm::Block;
 use crate::opinion::Source;
 use crate::policy;
 use crate::printed::{Part, assets};

@@ -7,14 +7,16 @@ use std::collections::BTreeSet;
 use alloy_primitives::U256;
 
 use crate::asset::{Account, Asset, Movement};
+use crate::block::Block;
 use crate::category::Category;
 use crate::chain::Chain;
-use crate::evm::{Block, EvmFacts, Token};
+use crate::evm::EvmFacts;
 use crate::hash::TxHash;
 use crate::legs::{Direction, Leg};
 use crate::rules::{ChainRules, Rules};
 use crate::solana::instructions::WRAPPED_SOL;
 use crate::solana::{Key, SolanaFacts};
+use crate::token::Token;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {

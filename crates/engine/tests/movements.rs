@@ -11,7 +11,8 @@ use engine::asset::{Asset, Movement, NftKind};
 use engine::evm::json::Log;
 use engine::evm::movements::movements;
 use engine::evm::trace::InternalTransfer;
-use engine::evm::{EvmFacts, InternalValue, Token};
+use engine::Token;
+use engine::evm::{EvmFacts, InternalValue};
 
 const WALLET: Address = address!("00000000000000000000000000000000000000AA");
 const OTHER: Address = address!("00000000000000000000000000000000000000BB");

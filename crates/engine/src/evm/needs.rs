@@ -1,0 +1,35 @@
+//! What a question about an EVM transaction lacks.
+
+use super::InternalValue;
+use super::scene::{EvmScene, internal_value_is_possible};
+use crate::asset::Account;
+use crate::legs::{Leg, legs};
+use crate::needs::{Need, unknown_tokens};
+use crate::question::Question;
+use crate::scene::Outcome;
+
+pub(crate) fn needs(scene: &EvmScene<'_>, question: &Question) -> Vec<Need> {
+    if scene.outcome == Outcome::Failed {
+        return Vec::new();
+    }
+    let facts = scene.facts;
+    let mut needs = Vec::new();
+    match facts.internal {
+        InternalValue::NotAsked => needs.push(Need::InternalValue),
+        InternalValue::Untraceable if internal_value_is_possible(facts) => {
+            if !facts.balances.contains_key(&scene.perspective) {
+                needs.push(Need::Balance(scene.perspective.into()));
+            }
+        }
+        InternalValue::Untraceable | InternalValue::Traced { .. } => {}
+    }
+    // Where several act and none was named, the answer lists the legs of each.
+    let mut others: Vec<Leg> = Vec::new();
+    if question.wallet.is_none() && scene.carried.len() > 1 {
+        others.extend(scene.carried.iter().filter_map(|actor| legs(&scene.movements, *actor)).flatten());
+    }
+    let all = scene.legs.iter().chain(&others);
+    let is_known = |contract: &Account| contract.evm().is_none_or(|token| facts.tokens.contains_key(&token));
+    needs.extend(unknown_tokens(all, is_known));
+    needs
+}
