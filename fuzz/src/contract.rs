@@ -4,7 +4,7 @@ use engine::Classification;
 use engine::asset::NftKind;
 use engine::classification::{AssetLeg, Assets};
 use engine::confidence::REVIEW_BELOW;
-use engine::evm::TOKEN_TEXT_BYTES_MAX;
+use engine::token::TOKEN_TEXT_BYTES_MAX;
 
 const CONFIDENCE_MAX: u8 = 100;
 

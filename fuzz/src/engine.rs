@@ -10,23 +10,25 @@ use engine::evm::json::{Log, Receipt, Transaction};
 use engine::evm::movements::{DEPOSIT, TRANSFER, TRANSFER_SINGLE};
 use engine::evm::scene;
 use engine::evm::trace::{CallFrame, FlatTrace, from_call_tracer, from_flat};
-use engine::evm::{Block, EvmFacts, InternalValue, Token};
+use engine::evm::{EvmFacts, InternalValue};
 use engine::legs::{Direction, legs};
 use engine::rules::compile::Opens;
 use engine::solana::json::{ACCOUNTS_MAX, DATA_CHARS_MAX, INSTRUCTIONS_MAX};
 use engine::solana::{instructions, json};
 use engine::sources::calldata::{CALLS_MAX, Calldata, open};
+use engine::token::TOKEN_TEXT_BYTES_MAX;
 use engine::{
-    Chain, Need, Policy, Question, Rules, SolanaFacts, TxHash, cases, classify, classify_solana, needs, rules,
+    Block, Chain, Facts, Knowledge, Missing, Need, Policy, Question, Read, Rules, SolanaFacts, Token, Treatments,
+    TxHash, WalletNotInTransaction, cases, read, rules,
 };
 
 use crate::contract;
 
 #[expect(clippy::expect_used, reason = "without rules there is nothing to hold")]
-static RULES: LazyLock<Rules> = LazyLock::new(|| Rules::embedded().expect("embedded packs load"));
+static KNOWLEDGE: LazyLock<Knowledge> = LazyLock::new(|| Knowledge::embedded().expect("embedded packs load"));
 /// Events and calls that some pack knows.
-static TOPICS: LazyLock<Vec<B256>> = LazyLock::new(|| RULES.topics().collect());
-static SELECTORS: LazyLock<Vec<[u8; 4]>> = LazyLock::new(|| RULES.selectors().collect());
+static TOPICS: LazyLock<Vec<B256>> = LazyLock::new(|| KNOWLEDGE.rules.topics().collect());
+static SELECTORS: LazyLock<Vec<[u8; 4]>> = LazyLock::new(|| KNOWLEDGE.rules.selectors().collect());
 static CHAIN: LazyLock<Arc<Chain>> = LazyLock::new(|| Arc::new(cases::chain("ethereum", WETH)));
 static SOLANA: LazyLock<Arc<Chain>> = LazyLock::new(|| Arc::new(cases::chain("solana", Address::ZERO)));
 
@@ -114,27 +116,36 @@ fn internal(text: &str) -> InternalValue {
 /// Every view of the facts that a caller may ask for.
 fn read_evm(mut facts: EvmFacts, token: Option<&Token>) {
     let question = Question { explain: true, ..Question::default() };
-    for need in needs(&facts, &question, &RULES) {
-        if let (Need::Token(contract), Some(token)) = (need, token) {
-            facts.tokens.insert(contract, Arc::new(token.clone()));
+    if let Ok(Read::Needs(needs)) = read(&Facts::from(facts.clone()), &question, &KNOWLEDGE, Missing::Ask) {
+        for need in needs {
+            if let (Need::Token(Account::Evm(contract)), Some(token)) = (need, token) {
+                facts.tokens.insert(contract, Arc::new(token.clone()));
+            }
         }
     }
     conserved(&facts);
-    for wallet in [None, facts.transaction.to, Some(WALLET)] {
+    let called = facts.transaction.to;
+    let facts = Facts::from(facts);
+    for wallet in [None, called, Some(WALLET)] {
         let question = Question { wallet: wallet.map(Account::from), ..question.clone() };
-        let answer = classify(&facts, &question, &RULES);
-        assert!(answer.is_ok() || wallet.is_some(), "whoever acts is a party");
-        answer.iter().for_each(contract::holds);
-        let again = classify(&facts, &question, &RULES);
-        let [one, other] =
-            [&answer, &again].map(|answer| answer.as_ref().map(|answer| serde_json::to_string(answer).ok()));
-        assert_eq!(one, other, "same input, same bytes");
+        let is_party = read_twice(&facts, &question).is_ok();
+        assert!(is_party || wallet.is_some(), "whoever acts is a party");
     }
+}
+
+/// To the same bytes, and within the contract.
+fn read_twice(facts: &Facts, question: &Question) -> Result<(), WalletNotInTransaction> {
+    let once = || read(facts, question, &KNOWLEDGE, Missing::Accept).map(Read::done);
+    let (answer, again) = (once()?, once()?);
+    assert!(answer.is_some(), "what is missing was accepted");
+    answer.iter().for_each(contract::holds);
+    assert_eq!(serde_json::to_string(&answer).ok(), serde_json::to_string(&again).ok(), "same input, same bytes");
+    Ok(())
 }
 
 /// What leaves one account arrives at another: over all accounts, every asset nets to nothing.
 fn conserved(facts: &EvmFacts) {
-    let Ok(scene) = scene::read(facts, &Question::default(), &RULES) else { return };
+    let Ok(scene) = scene::read(facts, &Question::default(), &KNOWLEDGE.rules) else { return };
     let accounts: BTreeSet<Account> = scene.movements.iter().flat_map(|moved| [moved.from, moved.to]).collect();
     let mut net: BTreeMap<Asset, (U256, U256)> = BTreeMap::new();
     for account in accounts {
@@ -168,14 +179,10 @@ pub fn solana_answer(bytes: &[u8]) {
     let wallets: Vec<Account> = transaction.keys.iter().take(3).map(|key| Account::Solana(*key)).collect();
     let facts =
         SolanaFacts { chain: Arc::clone(&SOLANA), signature, transaction, block: Some(block), tokens: BTreeMap::new() };
+    let facts = Facts::from(facts);
     for wallet in std::iter::once(None).chain(wallets.into_iter().map(Some)) {
         let question = Question { wallet, explain: true, ..Question::default() };
-        let answer = classify_solana(&facts, &question, &RULES);
-        answer.iter().for_each(contract::holds);
-        let again = classify_solana(&facts, &question, &RULES);
-        let [one, other] =
-            [&answer, &again].map(|answer| answer.as_ref().map(|answer| serde_json::to_string(answer).ok()));
-        assert_eq!(one, other, "same input, same bytes");
+        let _ = read_twice(&facts, &question);
     }
 }
 
@@ -248,7 +255,10 @@ pub fn rule_pack(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let lines = text.lines().count().saturating_add(1);
     let faults = match Rules::of(&[("mine", text)]) {
-        Ok(rules) => cases::check(&rules),
+        Ok(rules) => match Treatments::us() {
+            Ok(treatments) => cases::check(&Knowledge::new(rules, treatments, [])),
+            Err(faults) => faults,
+        },
         Err(faults) => {
             assert!(!faults.is_empty(), "a refusal says why");
             faults
@@ -272,7 +282,7 @@ pub fn words(bytes: &[u8]) {
         assert!(account.to_string() == *text || account.to_string() == text.to_lowercase(), "{text}");
     }
     let clipped = Token::clip(&text);
-    assert!(text.starts_with(clipped) && clipped.len() <= engine::evm::TOKEN_TEXT_BYTES_MAX);
+    assert!(text.starts_with(clipped) && clipped.len() <= TOKEN_TEXT_BYTES_MAX);
     let folded = rules::fold_symbol(&text);
     assert_eq!(rules::fold_symbol(&folded), folded, "what is folded stays");
     if let Ok(policy) = serde_json::from_str::<Policy>(&text) {

@@ -18,9 +18,9 @@ use anyhow::Context;
 use chains::{Registry, Tape};
 use engine::evm::json::{Receipt, Transaction};
 use engine::evm::trace::{CallFrame, from_call_tracer};
-use engine::evm::{EvmFacts, InternalValue, Token};
+use engine::evm::{EvmFacts, InternalValue};
 use engine::solana::json::Transaction as SolanaTransaction;
-use engine::{Chain, Need, Question, Rules, SolanaFacts, classify, classify_solana, needs};
+use engine::{Account, Chain, Facts, Knowledge, Missing, Need, Question, Read, SolanaFacts, Token, read};
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -73,7 +73,7 @@ fn demo() -> anyhow::Result<Vec<Raw>> {
             "debug_traceTransaction" => json!([hash, { "tracer": "callTracer" }]),
             _ => json!([hash]),
         };
-        tape.answer("demo", method, &params).map(|result| result.get().to_owned()).ok()
+        tape.answer("demo", method, &params)?.map(|result| result.get().to_owned()).ok()
     };
     let hashes = tape.exchanges().filter(|exchange| exchange.method == "eth_getTransactionByHash");
     let hashes = hashes.filter_map(|exchange| exchange.params.get(0)?.as_str());
@@ -119,7 +119,7 @@ fn from_file(path: &str) -> anyhow::Result<Vec<Raw>> {
 }
 
 /// Every token that the engine asks for has a name, so that the whole answer is written.
-fn with_tokens(mut facts: EvmFacts, rules: &Rules) -> EvmFacts {
+fn with_tokens(facts: EvmFacts, knowledge: &Knowledge) -> Facts {
     let named = Token {
         symbol: Some("TOKEN".to_owned()),
         name: Some("Token".to_owned()),
@@ -127,12 +127,17 @@ fn with_tokens(mut facts: EvmFacts, rules: &Rules) -> EvmFacts {
         is_erc721: false,
     };
     let named = Arc::new(named);
-    for need in needs(&facts, &Question::default(), rules) {
-        if let Need::Token(token) = need {
-            facts.tokens.insert(token, Arc::clone(&named));
-        }
+    let mut facts = Arc::new(facts);
+    while let Ok(Read::Needs(needs)) =
+        read(&Facts::Evm(Arc::clone(&facts)), &Question::default(), knowledge, Missing::Ask)
+    {
+        let tokens = needs.into_iter().filter_map(|need| match need {
+            Need::Token(Account::Evm(token)) => Some((token, Arc::clone(&named))),
+            Need::Token(Account::Solana(_)) | Need::Balance(_) | Need::InternalValue => None,
+        });
+        Arc::make_mut(&mut facts).tokens.extend(tokens);
     }
-    facts
+    Facts::Evm(facts)
 }
 
 /// Answers to `getTransaction`, as a node sent them.
@@ -166,15 +171,16 @@ fn solana_facts(raw: &[String]) -> anyhow::Result<Vec<SolanaFacts>> {
     Ok(facts.collect())
 }
 
-/// What is measured: from the facts to the bytes of the answer.
-fn answer_evm(facts: &EvmFacts, rules: &Rules) {
-    let answer = classify(black_box(facts), &Question::default(), rules).ok();
-    drop(black_box(serde_json::to_vec(&answer)));
+/// What is measured: from the facts to the bytes of the answer, whether anything is lacking included.
+fn answer(facts: &Facts, knowledge: &Knowledge) {
+    let answer = read(black_box(facts), &Question::default(), knowledge, Missing::Ask).map(Read::done);
+    drop(black_box(serde_json::to_vec(&answer.ok())));
 }
 
-fn answer_solana(facts: &SolanaFacts, rules: &Rules) {
-    let answer = classify_solana(black_box(facts), &Question::default(), rules).ok();
-    drop(black_box(serde_json::to_vec(&answer)));
+/// The same of facts whose tokens have no names.
+fn answer_nameless(facts: &Facts, knowledge: &Knowledge) {
+    let answer = read(black_box(facts), &Question::default(), knowledge, Missing::Accept).map(Read::done);
+    drop(black_box(serde_json::to_vec(&answer.ok())));
 }
 
 /// A figure, under the name by which programs know it, and what it may be at most.
@@ -197,22 +203,24 @@ impl Figure {
 fn main() -> anyhow::Result<ExitCode> {
     let path = std::env::args().nth(1);
     let loading = Instant::now();
-    let rules = Rules::embedded().map_err(|faults| anyhow::anyhow!("{faults:?}"))?;
-    say(&format!("{} packs, loaded in {:.1?}", rules.packs.len(), loading.elapsed()));
+    let knowledge = Knowledge::embedded().map_err(|faults| anyhow::anyhow!("{faults:?}"))?;
+    say(&format!("{} packs, loaded in {:.1?}", knowledge.rules.packs.len(), loading.elapsed()));
     let raw = path.as_deref().map_or_else(demo, from_file)?;
     let raw_solana = solana(path.as_deref())?;
     let facts_solana = solana_facts(&raw_solana)?;
-    let mut figures = vec![measure_evm(&raw, &rules), measure_solana(&raw_solana, &facts_solana, &rules)];
+    let mut figures = vec![measure_evm(&raw, &knowledge), measure_solana(&raw_solana, &facts_solana, &knowledge)];
     if path.is_none() {
         say("\nten times as large");
         for shape in linear::evm(&raw)? {
-            let parsed = |raw: &Raw| parse(raw).map(|facts| with_tokens(facts, &rules));
+            let parsed = |raw: &Raw| parse(raw).map(|facts| with_tokens(facts, &knowledge));
             let (small, large) = (parsed(&shape.small)?, parsed(&shape.large)?);
             let shape = Shape { name: shape.name, unit: shape.unit, size: shape.size, small, large };
-            figures.push(measure_growth(&shape, |facts| answer_evm(facts, &rules)));
+            figures.push(measure_growth(&shape, |facts| answer(facts, &knowledge)));
         }
         for shape in linear::solana(&facts_solana)? {
-            figures.push(measure_growth(&shape, |facts| answer_solana(facts, &rules)));
+            let Shape { name, unit, size, small, large } = shape;
+            let shape = Shape { name, unit, size, small: Facts::from(small), large: Facts::from(large) };
+            figures.push(measure_growth(&shape, |facts| answer_nameless(facts, &knowledge)));
         }
     }
     say("");
@@ -223,28 +231,24 @@ fn main() -> anyhow::Result<ExitCode> {
     Ok(if all_met { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn measure_evm(raw: &[Raw], rules: &Rules) -> Figure {
-    let facts: Vec<EvmFacts> =
-        raw.iter().filter_map(|raw| parse(raw).ok()).map(|facts| with_tokens(facts, rules)).collect();
-    let (mut parsing, mut classifying, mut needing) = (Vec::new(), Vec::new(), Vec::new());
+fn measure_evm(raw: &[Raw], knowledge: &Knowledge) -> Figure {
+    let facts: Vec<Facts> =
+        raw.iter().filter_map(|raw| parse(raw).ok()).map(|facts| with_tokens(facts, knowledge)).collect();
+    let (mut parsing, mut classifying) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         parsing.push(timed(|| raw.iter().for_each(|raw| drop(black_box(parse(raw).ok())))));
-        classifying.push(timed(|| facts.iter().for_each(|facts| answer_evm(facts, rules))));
-        let needed = |facts: &EvmFacts| drop(black_box(needs(facts, &Question::default(), rules)));
-        needing.push(timed(|| facts.iter().for_each(needed)));
+        classifying.push(timed(|| facts.iter().for_each(|facts| answer(facts, knowledge))));
     }
     let bytes: usize = raw.iter().map(|raw| raw.transaction.len() + raw.receipt.len() + raw.trace.len()).sum();
-    let needed = per(median(needing), facts.len());
-    let figure = report("EVM", facts.len(), bytes, median(parsing), median(classifying));
-    say(&format!("telling what it needs {needed:>9.1?} per transaction"));
-    figure
+    report("EVM", facts.len(), bytes, median(parsing), median(classifying))
 }
 
-fn measure_solana(raw: &[String], facts: &[SolanaFacts], rules: &Rules) -> Figure {
+fn measure_solana(raw: &[String], facts: &[SolanaFacts], knowledge: &Knowledge) -> Figure {
+    let facts: Vec<Facts> = facts.iter().cloned().map(Facts::from).collect();
     let (mut parsing, mut classifying) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         parsing.push(timed(|| raw.iter().for_each(|text| drop(black_box(SolanaTransaction::parse(text).ok())))));
-        classifying.push(timed(|| facts.iter().for_each(|facts| answer_solana(facts, rules))));
+        classifying.push(timed(|| facts.iter().for_each(|facts| answer_nameless(facts, knowledge))));
     }
     let bytes: usize = raw.iter().map(String::len).sum();
     report("Solana", facts.len(), bytes, median(parsing), median(classifying))

@@ -5,24 +5,22 @@ use std::sync::{Arc, LazyLock};
 use alloy_sol_types::SolCall;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use engine::evm::{TOKEN_TEXT_BYTES_MAX, Token};
-use engine::{Question, Rules, TxHash};
+use engine::token::TOKEN_TEXT_BYTES_MAX;
+use engine::{Classification, Knowledge, Missing, NEED_ROUNDS_MAX, Question, Read, Token, TxHash};
 use fuzz::contract;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::evm::EvmChain;
 use crate::evm::tokens::{aggregate3Call, number, text};
 pub use crate::rpc::fuzzing::rpc_body;
-use crate::solana::SolanaChain;
 use crate::solana::mints::{of_metadata, of_mint};
-use crate::{FetchError, Forgetful, Node, Registry, Tape, UPSTREAM_CODES, Upstreams};
+use crate::{FetchError, Forgetful, Registry, Tape, TokenMemory, UPSTREAM_CODES, Upstreams, tape_node};
 
 /// A shorter address holds no credential.
 const SECRET_BYTES_MIN: usize = 12;
 const DEMO_CHAINS: &str = include_str!("../../../demo/chain.toml");
 
 #[expect(clippy::expect_used, reason = "without rules and chains there is nothing to hold")]
-static RULES: LazyLock<Rules> = LazyLock::new(|| Rules::embedded().expect("embedded packs load"));
+static KNOWLEDGE: LazyLock<Knowledge> = LazyLock::new(|| Knowledge::embedded().expect("embedded packs load"));
 #[expect(clippy::expect_used, reason = "without rules and chains there is nothing to hold")]
 static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry::embedded().expect("chains.toml loads"));
 #[expect(clippy::expect_used, reason = "without a runtime nothing is fetched")]
@@ -59,13 +57,20 @@ pub fn tape_trip(bytes: &[u8]) {
     let upstreams = demo(tape);
     let question = Question { explain: true, ..Question::default() };
     let trip = async {
-        let fetched = upstreams.fetch(hash, None).await?;
-        Ok(fetched.complete(&question, &RULES).await?.classify(&question, &RULES))
+        let mut fetched = upstreams.fetch(hash, None).await?;
+        for _ in 0..NEED_ROUNDS_MAX {
+            let Ok(Read::Needs(needs)) = engine::read(fetched.facts(), &question, &KNOWLEDGE, Missing::Ask) else {
+                break;
+            };
+            fetched = fetched.answer(&needs).await?;
+        }
+        Ok(engine::read(fetched.facts(), &question, &KNOWLEDGE, Missing::Accept))
     };
     match RUNTIME.block_on(trip) {
         Ok(answer) => {
-            assert!(answer.is_ok(), "whoever acts is a party");
-            if let Ok(answer) = answer {
+            let answer: Option<Classification> = answer.ok().and_then(Read::done);
+            assert!(answer.is_some(), "whoever acts is a party");
+            if let Some(answer) = answer {
                 contract::holds(&answer);
                 assert_eq!(answer.hash, Some(hash.to_string()));
             }
@@ -81,10 +86,9 @@ fn demo(tape: Tape) -> Upstreams {
     let added = registry.add(DEMO_CHAINS);
     assert!(added.is_ok(), "{added:?}");
     let tape = Arc::new(tape);
-    let node = |slug: &str| registry.find(slug).map(|chain| Node::tape(Arc::clone(chain), Arc::clone(&tape)));
-    let evm = node("demo").map(|node| EvmChain::new(node, Arc::new(Forgetful)));
-    let solana = node("demo-solana").map(|node| SolanaChain::new(node, Arc::new(Forgetful)));
-    Upstreams::new(evm.into_iter().collect(), solana.into_iter().collect())
+    let node = |slug: &&str| registry.find(slug).map(|chain| tape_node(chain, &tape));
+    let memory: Arc<dyn TokenMemory> = Arc::new(Forgetful);
+    Upstreams::new(["demo", "demo-solana"].iter().filter_map(node), &memory)
 }
 
 /// Chains of an operator: refused with a reason that quotes no endpoint, or each of them is found under every name that it has, and nothing else is.

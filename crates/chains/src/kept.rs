@@ -1,18 +1,11 @@
 //! Facts as bytes, so that they can be kept and read again without a node: packed, then compressed.
 //!
-//! The format has no field names, so `FORMAT` counts up with every change of the facts' types; bytes of another format are
+//! Each family packs its own facts (`evm/kept`, `solana/kept`). The format has no field names, so `FORMAT` counts up with every change of the facts' types; bytes of another format are
 //! never read. Bytes may be damaged: what does not decode is as good as not there.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::io::Read;
-use std::sync::Arc;
 
-use alloy_primitives::Address;
-use engine::evm::json::{Receipt, Transaction};
-use engine::evm::{BalanceChange, Block, InternalValue, Token};
-use engine::solana::Key;
-use engine::{Chain, EvmFacts, SolanaFacts};
 use flate2::read::DeflateDecoder;
 use flate2::{Compress, Compression, FlushCompress, Status};
 use serde::Serialize;
@@ -26,51 +19,11 @@ const LEVEL: u32 = 2;
 /// Room that is made for what is squeezed, at least.
 const SQUEEZED_BYTES_MIN: usize = 256;
 
-/// Transaction, receipt, block, internal value, balances, tokens, other chains that hold it.
-type KeptEvm = (
-    Transaction,
-    Receipt,
-    Option<Block>,
-    InternalValue,
-    BTreeMap<Address, BalanceChange>,
-    BTreeMap<Address, Arc<Token>>,
-    Vec<String>,
-);
-
-/// Transaction, block, tokens.
-type KeptSolana = (engine::solana::json::Transaction, Option<Block>, BTreeMap<Key, Arc<Token>>);
-
-pub(crate) fn encode_evm(facts: &EvmFacts) -> Option<Vec<u8>> {
-    let EvmFacts { chain: _, transaction, receipt, block, internal, balances, tokens, also_on, unasked } = facts;
-    // Another time they may answer.
-    if !unasked.is_empty() {
-        return None;
-    }
-    pack(&(transaction, receipt, block, internal, balances, tokens, also_on))
-}
-
-pub(crate) fn decode_evm(chain: &Arc<Chain>, bytes: &[u8]) -> Option<EvmFacts> {
-    let (transaction, receipt, block, internal, balances, tokens, also_on) = unpack::<KeptEvm>(bytes)?;
-    let (chain, unasked) = (Arc::clone(chain), Vec::new());
-    Some(EvmFacts { chain, transaction, receipt, block, internal, balances, tokens, also_on, unasked })
-}
-
-pub(crate) fn encode_solana(facts: &SolanaFacts) -> Option<Vec<u8>> {
-    let SolanaFacts { chain: _, signature: _, transaction, block, tokens } = facts;
-    pack(&(transaction, block, tokens))
-}
-
-pub(crate) fn decode_solana(chain: &Arc<Chain>, signature: [u8; 64], bytes: &[u8]) -> Option<SolanaFacts> {
-    let (transaction, block, tokens) = unpack::<KeptSolana>(bytes)?;
-    let is_same = transaction.signatures.first() == Some(&signature);
-    is_same.then(|| SolanaFacts { chain: Arc::clone(chain), signature, transaction, block, tokens })
-}
-
-fn pack<T: Serialize>(facts: &T) -> Option<Vec<u8>> {
+pub(crate) fn pack<T: Serialize>(facts: &T) -> Option<Vec<u8>> {
     squeeze(&postcard::to_allocvec(facts).ok()?)
 }
 
-fn unpack<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+pub(crate) fn unpack<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     postcard::from_bytes(&unsqueeze(bytes)?).ok()
 }
 

@@ -1,7 +1,8 @@
 //! Upstream: which chain has a hash, what its nodes say of it, and how they fail. Nothing here knows about tax.
 
 pub mod error;
-pub mod evm;
+mod evm;
+mod family;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 pub mod kept;
@@ -10,10 +11,11 @@ pub mod probe;
 pub mod registry;
 pub mod resolve;
 pub mod rpc;
-pub mod solana;
+mod solana;
 pub mod tape;
 
 pub use error::{FetchError, UPSTREAM_CODES, UpstreamError};
+pub use family::{live_node, tape_node};
 pub use memory::{Forgetful, TokenMemory};
 pub use registry::Registry;
 pub use resolve::{Fetched, Upstreams};

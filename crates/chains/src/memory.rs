@@ -3,8 +3,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use engine::Account;
-use engine::evm::Token;
+use engine::{Account, Token};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 

@@ -1,20 +1,21 @@
 //! What one endpoint can do, asked directly. `rpc` hides what is looked for here: batches that are refused, calls that are repeated, how long
 //! each takes, and whose clock is wrong. Nothing of an address is in what comes out.
 
-mod evm;
-mod line;
-mod solana;
+pub(crate) mod line;
 
 use std::time::Duration;
 
-use engine::{Chain, Family};
+use engine::Chain;
 use serde::Serialize;
 use serde_json::json;
 use tokio::time::Instant;
 
-pub use evm::{Depth, Evm};
+pub use crate::evm::probe::{Depth, Evm};
+use crate::family;
+pub use crate::family::FamilySeen;
+pub use crate::solana::probe::Solana;
 use line::Line;
-pub use solana::Solana;
+pub use line::{Failure, Head};
 
 /// A probe is over after this long; what was not answered by then counts as not answered.
 pub const PROBE_SECONDS_MAX: u64 = 12;
@@ -22,23 +23,6 @@ pub const PROBE_SECONDS_MAX: u64 = 12;
 const LATENCY_CALLS: usize = 5;
 /// What a chain's calls are gathered into, and what is tried when that is refused.
 const BATCH_CALLS: [usize; 3] = [100, 20, 5];
-
-/// Why nothing more is known of an endpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Failure {
-    InvalidAddress,
-    Unreachable,
-    Timeout,
-    RateLimited,
-    /// It wants a credential, or another one.
-    Forbidden,
-    /// Another status that is no success.
-    Status(u16),
-    NotJsonRpc,
-    /// It speaks JSON-RPC and refuses the simplest call.
-    Refused,
-}
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Seen {
@@ -52,40 +36,12 @@ pub struct Seen {
     pub family: FamilySeen,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Head {
-    /// Block or slot.
-    pub number: u64,
-    /// Seconds since it was made, by our clock; negative when our clock is behind.
-    pub age_seconds: Option<i64>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FamilySeen {
-    Evm(Evm),
-    Solana(Solana),
-}
-
 /// Everything that can be asked of an endpoint without a credential of our own.
 pub async fn probe(chain: &Chain, url: &str) -> Result<Seen, Failure> {
     let line = Line::new(url, Instant::now() + Duration::from_secs(PROBE_SECONDS_MAX))?;
-    let method = match chain.family {
-        Family::Evm => "eth_blockNumber",
-        Family::Solana => "getSlot",
-    };
-    let latency_millis = latency(&line, method).await?;
-    let batch_calls = batches(&line, method);
-    let (batch_calls, (head, family)) = match chain.family {
-        Family::Evm => {
-            let (batch_calls, (head, evm)) = tokio::join!(batch_calls, evm::look(&line));
-            (batch_calls, (head, FamilySeen::Evm(evm)))
-        }
-        Family::Solana => {
-            let (batch_calls, (head, solana)) = tokio::join!(batch_calls, solana::look(&line));
-            (batch_calls, (head, FamilySeen::Solana(solana)))
-        }
-    };
+    let family = family::of(chain.family);
+    let latency_millis = latency(&line, family.timed_method).await?;
+    let (batch_calls, (head, family)) = tokio::join!(batches(&line, family.timed_method), (family.probe)(&line));
     Ok(Seen { latency_millis, clock_ahead_seconds: line.clock_ahead(), batch_calls, head, family })
 }
 
@@ -111,8 +67,4 @@ async fn batches(line: &Line, method: &str) -> usize {
         }
     }
     1
-}
-
-fn now_seconds() -> i64 {
-    jiff::Timestamp::now().as_second()
 }

@@ -2,6 +2,7 @@
 //! nodes fail over to one another; answers are matched by id and bounded in size.
 
 mod delivery;
+mod dialect;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
 mod head;
@@ -24,18 +25,20 @@ use tokio::time::Instant;
 use crate::error::{CallError, UpstreamError};
 use crate::tape::{Recorder, Tape};
 use delivery::{Answered, Moment, Pending, deliver, is_trace};
+pub(crate) use dialect::Dialect;
+pub(crate) use http::{DATA_BYTES_MAX, RPC_RESPONSE_BYTES_MAX};
 pub(crate) use roster::Endpoints;
-use roster::{Roster, Unheard};
+use roster::{Roster, UndeliveredAnswers};
 
 /// Calls in one HTTP request, our own among them. Providers refuse batches of more than a hundred.
 const BATCH_CALLS_MAX: usize = 100;
 /// How long it must be quiet before the calls gathered so far are sent, and how often it is looked.
 const GATHER_MILLIS: u64 = 2;
 const GATHER_LOOK_MILLIS: u64 = 1;
-/// No call waits longer than this for others to share its request with; nor longer than the second while answers lie unheard, whose
-/// callers will ask for more: then the machine is busier than the nodes are.
+/// Calls wait up to 12 ms for more calls to share their request with, and up to 50 ms while delivered answers have not been polled,
+/// since their callers usually ask again: then the machine is busier than the nodes are.
 const GATHER_MILLIS_MAX: u64 = 12;
-const GATHER_UNHEARD_MILLIS_MAX: u64 = 50;
+const GATHER_UNDELIVERED_MILLIS_MAX: u64 = 50;
 /// Calls that may wait to be sent, per chain; past it the caller is told at once.
 const QUEUE_CALLS_MAX: usize = 20_000;
 /// Batches under way at once, per chain; and batches of traces alone, which may be slow without holding up the others.
@@ -56,6 +59,7 @@ const ABSENCES_MAX: usize = 2;
 #[derive(Debug)]
 pub struct Node {
     pub chain: Arc<Chain>,
+    dialect: &'static Dialect,
     route: Route,
     recorder: Option<Arc<Recorder>>,
 }
@@ -76,13 +80,13 @@ struct Live {
 
 /// How a call is asked: of whom not, by when, and whether it waits for others.
 #[derive(Debug, Clone, Copy)]
-struct Manner {
+struct CallOptions {
     avoid: Endpoints,
     deadline: Instant,
     moment: Moment,
 }
 
-impl Manner {
+impl CallOptions {
     fn of(method: &str) -> Self {
         let seconds = if is_trace(method) { TRACE_SECONDS_MAX } else { CALL_SECONDS_MAX };
         let deadline = Instant::now() + Duration::from_secs(seconds);
@@ -99,19 +103,24 @@ pub(crate) struct Told<T> {
 
 impl Node {
     /// Starts the tasks that gather and send. They end when the node is dropped.
-    pub fn live(chain: Arc<Chain>, urls: &[String], recorder: Option<Arc<Recorder>>) -> Result<Self, InvalidEndpoint> {
-        let roster = Arc::new(Roster::new(Arc::clone(&chain), urls)?);
+    pub(crate) fn live(
+        chain: Arc<Chain>,
+        dialect: &'static Dialect,
+        urls: &[String],
+        recorder: Option<Arc<Recorder>>,
+    ) -> Result<Self, InvalidEndpoint> {
+        let roster = Arc::new(Roster::new(Arc::clone(&chain), dialect, urls)?);
         let lane = |batches: usize| {
             let (queue, waiting) = mpsc::channel(QUEUE_CALLS_MAX);
             tokio::spawn(gather(Arc::clone(&roster), Arc::new(Semaphore::new(batches)), waiting));
             queue
         };
         let (queue, traces) = (lane(BATCHES_IN_FLIGHT_MAX), lane(TRACE_BATCHES_IN_FLIGHT_MAX));
-        Ok(Self { chain, route: Route::Live(Live { roster, queue, traces }), recorder })
+        Ok(Self { chain, dialect, route: Route::Live(Live { roster, queue, traces }), recorder })
     }
 
-    pub fn tape(chain: Arc<Chain>, tape: Arc<Tape>) -> Self {
-        Self { chain, route: Route::Tape(tape), recorder: None }
+    pub(crate) fn tape(chain: Arc<Chain>, dialect: &'static Dialect, tape: Arc<Tape>) -> Self {
+        Self { chain, dialect, route: Route::Tape(tape), recorder: None }
     }
 
     /// One call; the node may refuse it.
@@ -125,7 +134,7 @@ impl Node {
     }
 
     async fn call_at(&self, moment: Moment, method: &'static str, params: Value) -> Result<Box<RawValue>, CallError> {
-        let first = Manner { moment, ..Manner::of(method) };
+        let first = CallOptions { moment, ..CallOptions::of(method) };
         let Answered { by, answer } = self.ask(first, method, &params).await;
         match (by, &answer) {
             // What is too large at one endpoint need not be at another.
@@ -138,26 +147,26 @@ impl Node {
 
     /// The same, of other endpoints than those if there are any.
     pub(crate) async fn call_elsewhere(&self, avoid: Endpoints, method: &'static str, params: Value) -> Answered {
-        self.ask(Manner { avoid, ..Manner::of(method) }, method, &params).await
+        self.ask(CallOptions { avoid, ..CallOptions::of(method) }, method, &params).await
     }
 
     /// A call that there is no way on without. `read` says what an answer means: a value, nothing, or that it cannot be believed.
     ///
     /// A refusal, and what cannot be believed, is asked of the next endpoint; so is "nothing", since a node may be behind. Nothing is
     /// the answer only when an endpoint said so that is not known to be behind, and nobody told otherwise.
-    pub(crate) async fn seek<T>(
+    pub(crate) async fn call_required<T>(
         &self,
         avoid: Endpoints,
         method: &'static str,
         params: Value,
         mut read: impl FnMut(&RawValue) -> Result<Option<T>, UpstreamError>,
     ) -> Result<Option<Told<T>>, UpstreamError> {
-        let manner = Manner::of(method);
+        let options = CallOptions::of(method);
         let mut asked = avoid;
         let (mut absences, mut is_shown) = (0, false);
         let mut failure = None;
         for _ in 0..TURNS_MAX {
-            let Answered { by, answer } = self.ask(Manner { avoid: asked, ..manner }, method, &params).await;
+            let Answered { by, answer } = self.ask(CallOptions { avoid: asked, ..options }, method, &params).await;
             let by = match by {
                 Some(by) => by,
                 // Delivery has tried every endpoint by itself.
@@ -195,7 +204,7 @@ impl Node {
     /// Waits while more join, as calls wait for each other; `count` says how many have. What is asked then is `call_gathered`.
     pub(crate) async fn let_others_join(&self, count: impl Fn() -> usize) {
         let Route::Live(live) = &self.route else { return };
-        let mut patience = Patience::new(live.roster.unheard(), Instant::now());
+        let mut patience = Patience::new(live.roster.undelivered(), Instant::now());
         let mut joined = count();
         while !patience.is_over(Instant::now()) {
             tokio::time::sleep(Duration::from_millis(GATHER_LOOK_MILLIS)).await;
@@ -227,15 +236,20 @@ impl Node {
         }
     }
 
-    async fn ask(&self, manner: Manner, method: &'static str, params: &Value) -> Answered {
+    async fn ask(&self, options: CallOptions, method: &'static str, params: &Value) -> Answered {
         let live = match &self.route {
             Route::Tape(tape) => {
-                let answer = tape.answer(&self.chain.slug, method, params);
+                let answer = match tape.answer(&self.chain.slug, method, params) {
+                    Some(answer) => answer,
+                    // A transaction that is not on the tape is not on the chain.
+                    None if method == self.dialect.lookup_method => Ok(RawValue::NULL.to_owned()),
+                    None => Err(CallError::Refused),
+                };
                 return Answered { by: Some(0), answer };
             }
             Route::Live(live) => live,
         };
-        let answered = live.ask(manner, method, params).await;
+        let answered = live.ask(options, method, params).await;
         if let Some(recorder) = &self.recorder {
             recorder.record(&self.chain.slug, method, params, &answered.answer);
         }
@@ -244,8 +258,8 @@ impl Node {
 }
 
 impl Live {
-    async fn ask(&self, manner: Manner, method: &'static str, params: &Value) -> Answered {
-        let Manner { avoid, deadline, moment } = manner;
+    async fn ask(&self, options: CallOptions, method: &'static str, params: &Value) -> Answered {
+        let CallOptions { avoid, deadline, moment } = options;
         let failed = |error| Answered { by: None, answer: Err(CallError::Upstream(error)) };
         // A chain that is down is told at once, and not after a place in a queue.
         if let Some(error) = self.roster.refusal(avoid) {
@@ -273,17 +287,17 @@ impl Live {
 #[error("an upstream address is not a valid http or https URL")]
 pub struct InvalidEndpoint;
 
-/// How long calls wait for others to share a request with: until it is quiet, and while answers lie unheard, but never for long.
+/// How long calls wait for others to share a request with: until no more come and every delivered answer was polled, within the bounds above.
 #[derive(Debug)]
 struct Patience<'a> {
-    unheard: &'a Unheard,
+    undelivered: &'a UndeliveredAnswers,
     began: Instant,
     joined: Instant,
 }
 
 impl<'a> Patience<'a> {
-    fn new(unheard: &'a Unheard, now: Instant) -> Self {
-        Self { unheard, began: now, joined: now }
+    fn new(undelivered: &'a UndeliveredAnswers, now: Instant) -> Self {
+        Self { undelivered, began: now, joined: now }
     }
 
     /// One more has joined, and others may follow it; but they may never stop coming.
@@ -293,9 +307,9 @@ impl<'a> Patience<'a> {
     }
 
     fn is_over(&self, now: Instant) -> bool {
-        let is_busy = self.unheard.is_any();
+        let is_busy = self.undelivered.is_any();
         let is_quiet = !is_busy && now.duration_since(self.joined) >= Duration::from_millis(GATHER_MILLIS);
-        let most = if is_busy { GATHER_UNHEARD_MILLIS_MAX } else { GATHER_MILLIS_MAX };
+        let most = if is_busy { GATHER_UNDELIVERED_MILLIS_MAX } else { GATHER_MILLIS_MAX };
         is_quiet || now.duration_since(self.began) >= Duration::from_millis(most)
     }
 }
@@ -304,7 +318,7 @@ impl<'a> Patience<'a> {
 async fn gather(roster: Arc<Roster>, slots: Arc<Semaphore>, mut waiting: mpsc::Receiver<Pending>) {
     while let Some(first) = waiting.recv().await {
         let most = roster.batch_calls();
-        let mut patience = Patience::new(roster.unheard(), Instant::now());
+        let mut patience = Patience::new(roster.undelivered(), Instant::now());
         let mut moment = first.moment;
         let mut batch = vec![first];
         while batch.len() < most {
@@ -355,10 +369,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_wait_for_quiet_and_for_answers_that_lie_unheard_but_never_for_long() {
-        let (unheard, began) = (Unheard::default(), Instant::now());
+    fn calls_wait_for_quiet_and_for_undelivered_answers_but_never_for_long() {
+        let (undelivered, began) = (UndeliveredAnswers::default(), Instant::now());
         let after = |micros: u64| began + Duration::from_micros(micros);
-        let mut patience = Patience::new(&unheard, began);
+        let mut patience = Patience::new(&undelivered, began);
         assert!(!patience.is_over(after(1_900)) && patience.is_over(after(2_000)), "it is quiet");
         assert_eq!(patience.join(after(1_900)), Moment::Gathering);
         assert!(!patience.is_over(after(3_800)), "one more has come");
@@ -366,7 +380,7 @@ mod tests {
             assert_eq!(patience.join(after(millis * 1_000)), Moment::Gathering);
         }
         assert_eq!(patience.join(after(12_000)), Moment::Gathered, "they never stop coming");
-        let answer = unheard.clone();
+        let answer = undelivered.clone();
         assert!(!patience.is_over(after(49_000)), "who has been answered may ask for more");
         assert_eq!(patience.join(after(50_000)), Moment::Gathered);
         drop(answer);

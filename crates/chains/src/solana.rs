@@ -1,28 +1,30 @@
 //! One Solana chain: the transaction and how settled it is in one request, and the names of its mints in another.
 
+pub(crate) mod dialect;
+mod kept;
 pub(crate) mod mints;
+pub(crate) mod probe;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use engine::evm::{Block, Token};
 use engine::solana::Key;
 use engine::solana::json::Transaction;
-use engine::{Account, Chain, Question, Rules, SolanaFacts, TxHash, WalletNotInTransaction};
+use engine::{Account, Block, Chain, Facts, Need, SolanaFacts, Token, TxHash};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::error::{CallError, UpstreamError};
+use crate::family::{Effort, Found, Lookup, ServedChain};
 use crate::memory::TokenMemory;
 use crate::rpc::{Endpoints, Node};
 
-/// Mints of one transaction whose names are asked for; past it the legs stay without a symbol.
-const MINTS_MAX: usize = 256;
-
 #[derive(Debug)]
-pub struct SolanaChain {
+pub(crate) struct SolanaChain {
     node: Node,
     memory: Arc<dyn TokenMemory>,
     /// Nodes without the digital asset standard are asked for it once.
@@ -30,14 +32,6 @@ pub struct SolanaChain {
 }
 
 type Named = BTreeMap<Key, Arc<Token>>;
-
-/// What a node says of a signature.
-#[derive(Debug)]
-pub enum Lookup {
-    Absent,
-    Pending,
-    Landed(Box<SolanaFacts>),
-}
 
 #[derive(Deserialize)]
 struct Statuses {
@@ -85,16 +79,50 @@ struct TokenInfo {
     decimals: Option<u8>,
 }
 
-impl SolanaChain {
-    pub fn new(node: Node, memory: Arc<dyn TokenMemory>) -> Self {
-        Self { node, memory, has_assets: AtomicBool::new(true) }
-    }
-
-    pub fn chain(&self) -> &Arc<Chain> {
+impl ServedChain for SolanaChain {
+    fn chain(&self) -> &Arc<Chain> {
         &self.node.chain
     }
 
-    pub async fn lookup(&self, signature: [u8; 64]) -> Result<Lookup, UpstreamError> {
+    /// One request tells everything, however much effort is wanted.
+    fn lookup(&self, hash: TxHash, _: Effort) -> BoxFuture<'_, Result<Lookup<'_>, UpstreamError>> {
+        async move {
+            let TxHash::Solana(signature) = hash else { return Ok(Lookup::Absent) };
+            self.transaction(signature).await
+        }
+        .boxed()
+    }
+
+    fn answer<'a>(&'a self, facts: Facts, needs: &'a [Need]) -> BoxFuture<'a, Result<Facts, UpstreamError>> {
+        async move {
+            let Facts::Solana(facts) = facts else { return Ok(facts) };
+            Ok(Facts::Solana(self.named(facts, needs).await))
+        }
+        .boxed()
+    }
+
+    fn is_whole(&self, facts: &Facts) -> bool {
+        let Facts::Solana(facts) = facts else { return false };
+        facts.transaction.effects.is_some() && !facts.transaction.is_unloaded
+    }
+
+    fn encode(&self, facts: &Facts) -> Option<Vec<u8>> {
+        let Facts::Solana(facts) = facts else { return None };
+        kept::encode(facts)
+    }
+
+    fn decode(&self, hash: TxHash, bytes: &[u8]) -> Option<Facts> {
+        let TxHash::Solana(signature) = hash else { return None };
+        kept::decode(self.chain(), signature, bytes).map(Facts::from)
+    }
+}
+
+impl SolanaChain {
+    pub(crate) fn new(node: Node, memory: Arc<dyn TokenMemory>) -> Self {
+        Self { node, memory, has_assets: AtomicBool::new(true) }
+    }
+
+    async fn transaction(&self, signature: [u8; 64]) -> Result<Lookup<'_>, UpstreamError> {
         let name = TxHash::Solana(signature).to_string();
         let wanted =
             json!([name, { "encoding": "json", "maxSupportedTransactionVersion": 0, "commitment": "confirmed" }]);
@@ -111,7 +139,7 @@ impl SolanaChain {
             Ok(Some(transaction))
         };
         let (told, statuses) = tokio::join!(
-            self.node.seek(Endpoints::default(), "getTransaction", wanted, read_transaction),
+            self.node.call_required(Endpoints::default(), "getTransaction", wanted, read_transaction),
             self.node.call("getSignatureStatuses", history)
         );
         let status = match statuses {
@@ -131,27 +159,25 @@ impl SolanaChain {
             _ => None,
         };
         let chain = Arc::clone(self.chain());
-        Ok(Lookup::Landed(Box::new(SolanaFacts { chain, signature, transaction, block, tokens: BTreeMap::new() })))
+        let facts = Facts::from(SolanaFacts { chain, signature, transaction, block, tokens: BTreeMap::new() });
+        Ok(Lookup::Found(Found { is_unique: true, facts: std::future::ready(Ok(facts)).boxed() }))
     }
 
-    /// The facts with the names of the mints that this question shows.
-    pub async fn complete(&self, facts: Arc<SolanaFacts>, question: &Question, rules: &Rules) -> Arc<SolanaFacts> {
-        let Ok(mut mints) = mints(&facts, question, rules) else { return facts };
-        mints.retain(|mint, _| !facts.tokens.contains_key(mint));
-        if mints.is_empty() {
-            return facts;
-        }
-        let mut said = self.at_hand(mints.keys());
-        let unknown: Vec<Key> =
-            mints.keys().filter(|mint| !said.contains_key(*mint)).take(MINTS_MAX).copied().collect();
+    /// The facts with the names of the mints that the engine asked for. Their decimals are in the transaction itself; a mint whose
+    /// name cannot be had is told without one.
+    async fn named(&self, mut facts: Arc<SolanaFacts>, needs: &[Need]) -> Arc<SolanaFacts> {
+        let accounts = facts.transaction.effects.iter().flat_map(|effects| &effects.token_accounts);
+        let decimals: BTreeMap<Key, u8> = accounts.map(|account| (account.mint, account.decimals)).collect();
+        let mints: Vec<Key> = needs.iter().filter_map(mint).collect();
+        let mut said = self.at_hand(mints.iter());
+        let unknown: Vec<Key> = mints.iter().filter(|mint| !said.contains_key(*mint)).copied().collect();
         if !unknown.is_empty() {
             said.extend(self.recall_or_ask(&unknown).await);
         }
-        let mut facts = facts;
         let named = Arc::make_mut(&mut facts);
-        for (mint, decimals) in mints {
+        for mint in mints {
             let said = said.get(&mint).map(|said| Token::clone(said)).unwrap_or_default();
-            named.tokens.insert(mint, Arc::new(Token { decimals: Some(decimals), ..said }));
+            named.tokens.insert(mint, Arc::new(Token { decimals: decimals.get(&mint).copied(), ..said }));
         }
         facts
     }
@@ -239,17 +265,11 @@ fn token(asset: Asset) -> Token {
     Token { symbol, name: name.filter(is_text), decimals, is_erc721: false }
 }
 
-/// The mints that the wallet's legs show, each with its decimals.
-fn mints(facts: &SolanaFacts, question: &Question, rules: &Rules) -> Result<BTreeMap<Key, u8>, WalletNotInTransaction> {
-    let scene = engine::solana::scene::read(facts, question, rules)?;
-    let accounts = facts.transaction.effects.iter().flat_map(|effects| &effects.token_accounts);
-    let decimals: BTreeMap<Key, u8> = accounts.map(|account| (account.mint, account.decimals)).collect();
-    let shown = scene.legs.iter().filter_map(|leg| leg.asset.contract());
-    let of_solana = shown.filter_map(|contract| match contract {
-        Account::Solana(mint) => decimals.get(&mint).map(|decimals| (mint, *decimals)),
-        Account::Evm(_) => None,
-    });
-    Ok(of_solana.collect())
+fn mint(need: &Need) -> Option<Key> {
+    match need {
+        Need::Token(Account::Solana(mint)) => Some(*mint),
+        Need::Token(Account::Evm(_)) | Need::Balance(_) | Need::InternalValue => None,
+    }
 }
 
 fn read<T: serde::de::DeserializeOwned>(answer: &RawValue, what: &'static str) -> Result<T, UpstreamError> {

@@ -54,15 +54,12 @@ impl Tape {
         self.exchanges.values()
     }
 
-    /// A transaction that is not on the tape is not on the chain; anything else that is not on it was refused.
-    pub fn answer(&self, chain: &str, method: &str, params: &Value) -> Result<Box<RawValue>, CallError> {
+    /// `None` when the tape does not hold the call.
+    pub fn answer(&self, chain: &str, method: &str, params: &Value) -> Option<Result<Box<RawValue>, CallError>> {
         let key = (chain.to_owned(), method.to_owned(), params.to_string());
-        match self.exchanges.get(&key) {
-            Some(Exchange { result: Some(result), .. }) => Ok(result.clone()),
-            Some(Exchange { unsupported: true, .. }) => Err(CallError::Unsupported),
-            None if ["eth_getTransactionByHash", "getTransaction"].contains(&method) => Ok(RawValue::NULL.to_owned()),
-            Some(_) | None => Err(CallError::Refused),
-        }
+        let Exchange { result, unsupported, .. } = self.exchanges.get(&key)?;
+        let refusal = if *unsupported { CallError::Unsupported } else { CallError::Refused };
+        Some(result.clone().ok_or(refusal))
     }
 }
 

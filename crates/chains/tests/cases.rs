@@ -8,14 +8,12 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
-use chains::evm::EvmChain;
-use chains::solana::SolanaChain;
-use chains::{Fetched, Forgetful, Node, Registry, Tape, Upstreams};
+use chains::{Fetched, Forgetful, Registry, Tape, TokenMemory, Upstreams, tape_node};
 use engine::classification::AssetLeg;
-use engine::{Account, Classification, Policy, Question, Rules, TxHash};
+use engine::{Account, Classification, Knowledge, Missing, NEED_ROUNDS_MAX, Policy, Question, Read, TxHash};
 use serde::Deserialize;
 
-static RULES: LazyLock<Rules> = LazyLock::new(|| Rules::embedded().expect("embedded packs load"));
+static KNOWLEDGE: LazyLock<Knowledge> = LazyLock::new(|| Knowledge::embedded().expect("embedded packs load"));
 
 const READING: &str = "## Reading\n";
 
@@ -40,11 +38,10 @@ fn demo() -> Upstreams {
     registry.add(&std::fs::read_to_string(root().join("demo/chain.toml")).unwrap()).unwrap();
     let node = |slug: &str, file: &str| {
         let tape = Tape::read(&std::fs::read_to_string(root().join(file)).unwrap()).unwrap();
-        Node::tape(Arc::clone(registry.find(slug).unwrap()), Arc::new(tape))
+        tape_node(registry.find(slug).unwrap(), &Arc::new(tape))
     };
-    let evm = EvmChain::new(node("demo", "demo/evm.jsonl"), Arc::new(Forgetful));
-    let solana = SolanaChain::new(node("demo-solana", "demo/solana.jsonl"), Arc::new(Forgetful));
-    Upstreams::new(vec![evm], vec![solana])
+    let memory: Arc<dyn TokenMemory> = Arc::new(Forgetful);
+    Upstreams::new([node("demo", "demo/evm.jsonl"), node("demo-solana", "demo/solana.jsonl")], &memory)
 }
 
 /// What was done on both demo chains; no name is used twice.
@@ -81,11 +78,19 @@ async fn check(upstreams: &Upstreams, scenario: &Scenario, head: &str) -> String
         explain: true,
     };
     let hash = TxHash::parse(&done.hash).unwrap();
-    let fetched = upstreams.fetch(hash, None).await.expect("the tape has it");
-    let complete = fetched.complete(&question, &RULES).await.expect("the tape has it");
-    let answer = complete.classify(&question, &RULES).expect("the wallet is a party");
+    let mut complete = upstreams.fetch(hash, None).await.expect("the tape has it");
+    for _ in 0..NEED_ROUNDS_MAX {
+        let Ok(Read::Needs(needs)) = engine::read(complete.facts(), &question, &KNOWLEDGE, Missing::Ask) else { break };
+        complete = complete.answer(&needs).await.expect("the tape has it");
+    }
+    let answer = answered(&complete, &question);
     kept_facts_read_the_same(upstreams, hash, &complete, &question, &answer);
     print(&answer)
+}
+
+fn answered(complete: &Fetched, question: &Question) -> Classification {
+    let read = engine::read(complete.facts(), question, &KNOWLEDGE, Missing::Ask).expect("the wallet is a party");
+    read.done().expect("nothing is lacking any more")
 }
 
 /// Facts that were kept as bytes need no node and give the same bytes; damaged ones give nothing.
@@ -98,7 +103,7 @@ fn kept_facts_read_the_same(
 ) {
     let bytes = complete.encode().expect("small enough");
     let again = upstreams.decode(&complete.chain().slug, hash, &bytes).expect("what was encoded decodes");
-    let same = again.classify(question, &RULES).expect("the wallet is a party");
+    let same = answered(&again, question);
     assert_eq!(serde_json::to_string(&same).unwrap(), serde_json::to_string(answer).unwrap());
     for damaged in [bytes.get(..bytes.len() / 2).unwrap(), &[], &[0xff; 64]] {
         assert!(upstreams.decode(&complete.chain().slug, hash, damaged).is_none());

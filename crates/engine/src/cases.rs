@@ -21,16 +21,18 @@ use crate::confidence;
 use crate::evm::json::{Log, Receipt, Transaction};
 use crate::evm::movements::{TRANSFER, TRANSFER_SINGLE};
 use crate::evm::trace::InternalTransfer;
-use crate::evm::{EvmFacts, InternalValue, Token};
+use crate::evm::{EvmFacts, InternalValue};
 use crate::knowledge::Knowledge;
 use crate::question::Question;
+use crate::read::FamilyScene;
 use crate::rules::compile::{self, CallShape, EventShape, Field, Fields};
 use crate::rules::file::{CaseRow, Derive, EVERY_CHAIN, PackFile};
 use crate::rules::solana::SOLANA;
 use crate::rules::{Fault, Pack, Rules};
 use crate::scene::Scene;
 use crate::sources::pools;
-use crate::{Category, Classification, adjudicate, evm, present, sources};
+use crate::token::Token;
+use crate::{Category, Classification, present};
 
 /// What is wrong with the cases of every pack: one that is missing, cannot be staged, or is read otherwise.
 pub fn check(knowledge: &Knowledge) -> Vec<Fault> {
@@ -61,22 +63,17 @@ pub fn check(knowledge: &Knowledge) -> Vec<Fault> {
 }
 
 fn run(knowledge: &Knowledge, others: &Vocabulary, at: usize, pack: &Pack, case: &CaseRow) -> Result<(), String> {
-    if case.chain == SOLANA {
-        return solana::run(knowledge, at, pack, case);
-    }
     let rules = &knowledge.rules;
-    let facts = Stage { rules, others, at, file: &pack.file, chain: &case.chain }.facts(case)?;
-    let question = asked(Account::from(account_of("wallet")));
-    let scene = evm::scene::read(&facts, &question, rules).map_err(|error| error.to_string())?;
-    let reading = adjudicate::adjudicate(&scene, sources::opine(&scene, rules));
-    let reading = adjudicate::settle(
-        &scene,
-        reading,
-        &question,
-        || sources::protocol::called(&scene, rules),
-        || sources::protocol::named(&scene, rules),
-    );
-    judge(knowledge, at, case, &scene, &reading)
+    let (facts, wallet) = if case.chain == SOLANA {
+        solana::staged(&pack.file, case)?
+    } else {
+        let facts = Stage { rules, others, at, file: &pack.file, chain: &case.chain }.facts(case)?;
+        (facts.into(), Account::from(account_of("wallet")))
+    };
+    let question = asked(wallet);
+    let scene = FamilyScene::read(&facts, &question, rules).map_err(|error| error.to_string())?;
+    let reading = scene.adjudicate(&question, rules);
+    judge(knowledge, at, case, scene.common(), &reading)
 }
 
 /// Whether the case is read as it says.

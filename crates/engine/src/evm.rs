@@ -3,6 +3,7 @@
 pub mod actor;
 pub mod json;
 pub mod movements;
+pub(crate) mod needs;
 pub mod scene;
 pub mod trace;
 
@@ -12,7 +13,9 @@ use std::sync::Arc;
 use alloy_primitives::{Address, U256};
 use serde::{Deserialize, Serialize};
 
+use crate::block::Block;
 use crate::chain::Chain;
+use crate::token::Token;
 use json::{Receipt, Transaction};
 use trace::InternalTransfer;
 
@@ -35,14 +38,6 @@ pub struct EvmFacts {
     pub unasked: Vec<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Block {
-    pub number: u64,
-    /// Seconds since 1970, UTC.
-    pub timestamp: i64,
-    pub finalized: bool,
-}
-
 /// Native coin that contracts passed on inside the transaction, which no log shows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum InternalValue {
@@ -60,25 +55,4 @@ pub enum InternalValue {
 pub struct BalanceChange {
     pub before: Option<U256>,
     pub after: Option<U256>,
-}
-
-/// What a token contract says of itself. Strangers write it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Token {
-    pub symbol: Option<String>,
-    pub name: Option<String>,
-    pub decimals: Option<u8>,
-    #[serde(default)]
-    pub is_erc721: bool,
-}
-
-/// Token text is passed on exactly, but no further than this.
-pub const TOKEN_TEXT_BYTES_MAX: usize = 256;
-
-impl Token {
-    /// Cuts hostile text on a character boundary.
-    pub fn clip(text: &str) -> &str {
-        let end = (0..=TOKEN_TEXT_BYTES_MAX.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
-        text.get(..end).unwrap_or("")
-    }
 }

@@ -1,19 +1,11 @@
-//! What the engine still lacks. It asks and never fetches: the shell answers in bulk and asks again.
+//! What the engine can ask for. It names what it lacks and never fetches: the shell answers in bulk and reads again.
 
-use std::collections::BTreeSet;
-
-use alloy_primitives::Address;
-
-use crate::evm::scene;
-use crate::evm::{EvmFacts, InternalValue};
+use crate::asset::Account;
 use crate::legs::Leg;
-use crate::question::Question;
-use crate::rules::Rules;
-use crate::scene::Outcome;
 
-/// How often the shell answers and asks again.
+/// How often the shell answers and reads again.
 pub const NEED_ROUNDS_MAX: usize = 3;
-/// Tokens of one transaction whose metadata is asked for; past it the legs stay without a symbol.
+/// Tokens of one transaction whose metadata is asked for in one round; past it the legs stay without a symbol.
 pub const TOKENS_MAX: usize = 256;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,34 +13,19 @@ pub enum Need {
     /// Native coin passed on inside the transaction.
     InternalValue,
     /// The account's balance before and after the block.
-    Balance(Address),
-    Token(Address),
+    Balance(Account),
+    /// What a token contract or mint says of itself.
+    Token(Account),
 }
 
-pub fn needs(facts: &EvmFacts, question: &Question, rules: &Rules) -> Vec<Need> {
-    let mut needs = BTreeSet::new();
-    let Ok(scene) = scene::read(facts, question, rules) else { return Vec::new() };
-    if scene.outcome == Outcome::Failed {
-        return Vec::new();
-    }
-    match facts.internal {
-        InternalValue::NotAsked => {
-            needs.insert(Need::InternalValue);
-        }
-        InternalValue::Untraceable if scene::internal_value_is_possible(facts) => {
-            if !facts.balances.contains_key(&scene.perspective) {
-                needs.insert(Need::Balance(scene.perspective));
-            }
-        }
-        InternalValue::Untraceable | InternalValue::Traced { .. } => {}
-    }
-    let mut tokens = tokens_of(&scene.legs);
-    tokens.extend(scene.actors.iter().flat_map(|(_, legs)| tokens_of(legs)));
-    let unknown = tokens.into_iter().filter(|token| !facts.tokens.contains_key(token));
-    needs.extend(unknown.take(TOKENS_MAX).map(Need::Token));
-    needs.into_iter().collect()
-}
-
-fn tokens_of(legs: &[Leg]) -> BTreeSet<Address> {
-    legs.iter().filter_map(|leg| leg.asset.contract()).filter_map(|contract| contract.evm()).collect()
+/// The tokens among these legs of which nothing was asked yet, each once and in order.
+pub(crate) fn unknown_tokens<'a>(
+    legs: impl Iterator<Item = &'a Leg>,
+    is_known: impl Fn(&Account) -> bool,
+) -> impl Iterator<Item = Need> {
+    let contracts = legs.filter_map(|leg| leg.asset.contract());
+    let mut unknown: Vec<Account> = contracts.filter(|contract| !is_known(contract)).collect();
+    unknown.sort_unstable();
+    unknown.dedup();
+    unknown.into_iter().take(TOKENS_MAX).map(Need::Token)
 }

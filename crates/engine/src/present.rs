@@ -2,10 +2,10 @@
 
 use crate::adjudicate::Reading;
 use crate::asset::Seen;
+use crate::block::Block;
 use crate::category::Category;
 use crate::classification::{API_VERSION, Alternate, BlockTime, Classification, Evidence, GreyArea, Parent};
 use crate::describe;
-use crate::evm::Block;
 use crate::knowledge::Knowledge;
 use crate::opinion::Source;
 use crate::position::{GreyPosition, circumstances, position};

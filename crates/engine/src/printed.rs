@@ -5,9 +5,9 @@ use alloy_primitives::U256;
 use crate::amount::Amount;
 use crate::asset::{Account, Asset, NftKind};
 use crate::classification::{Action, AssetLeg, Assets, BALANCE_DELTA};
-use crate::evm::Token;
 use crate::legs::{Direction, Leg};
 use crate::scene::Scene;
+use crate::token::Token;
 
 /// How much of a leg is shown: a step may speak for a part of it.
 #[derive(Debug, Clone, Copy)]

@@ -7,15 +7,17 @@ use std::collections::BTreeSet;
 use alloy_primitives::U256;
 
 use crate::asset::{Account, Asset, Movement};
+use crate::block::Block;
 use crate::category::Category;
 use crate::chain::Chain;
-use crate::evm::{Block, EvmFacts, Token};
+use crate::evm::EvmFacts;
 use crate::hash::TxHash;
 use crate::legs::{Direction, Leg};
 use crate::question::Question;
 use crate::rules::{ChainRules, Rules};
 use crate::solana::instructions::WRAPPED_SOL;
 use crate::solana::{Key, SolanaFacts};
+use crate::token::Token;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
@@ -99,6 +101,11 @@ pub enum Ground<'a> {
 pub struct WalletNotInTransaction;
 
 impl Scene<'_> {
+    /// The legs that the answer lists: the wallet's, and those of each account where several act.
+    pub fn told_legs(&self) -> impl Iterator<Item = &Leg> {
+        self.legs.iter().chain(self.actors.iter().flat_map(|(_, legs)| legs))
+    }
+
     /// The wallet's own movements of one asset in one direction, by amount.
     pub fn moved(&self, direction: Direction, asset: Asset) -> &[Own] {
         let own = self.own();

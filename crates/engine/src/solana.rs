@@ -3,6 +3,7 @@
 pub mod instructions;
 pub mod json;
 pub mod movements;
+pub(crate) mod needs;
 pub mod opine;
 mod programs;
 pub mod scene;
@@ -10,8 +11,9 @@ pub mod scene;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::block::Block;
 use crate::chain::Chain;
-use crate::evm::{Block, Token};
+use crate::token::Token;
 use json::Transaction;
 
 /// An account, a program or a mint.

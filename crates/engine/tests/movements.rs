@@ -11,8 +11,8 @@ use engine::asset::{Asset, Movement, NftKind};
 use engine::evm::json::Log;
 use engine::evm::movements::movements;
 use engine::evm::trace::InternalTransfer;
-use engine::evm::{EvmFacts, InternalValue, Token};
-use engine::{Category, Knowledge, Question, classify};
+use engine::evm::{EvmFacts, InternalValue};
+use engine::{Category, Facts, Knowledge, Missing, Question, Token};
 
 const WALLET: Address = address!("00000000000000000000000000000000000000AA");
 const OTHER: Address = address!("00000000000000000000000000000000000000BB");
@@ -152,7 +152,9 @@ fn a_system_transaction_that_deposits_nothing_is_a_call() {
         facts.transaction.kind = Some(U64::from(kind));
         // setL1BlockValuesEcotone()
         facts.transaction.input = Bytes::from_static(&[0x44, 0x0a, 0x5e, 0x20, 0, 0]);
-        let answer = classify(&facts, &Question::default(), &Knowledge::embedded().unwrap()).unwrap();
+        let knowledge = Knowledge::embedded().unwrap();
+        let read = engine::read(&Facts::from(facts), &Question::default(), &knowledge, Missing::Accept);
+        let answer = read.unwrap().done().unwrap();
         assert_eq!((answer.category, answer.needs_review), (Category::ContractCall, false), "{:?}", answer.review_note);
     }
 }

@@ -13,10 +13,10 @@ use engine::asset::{Account, Asset, Movement, NftKind, Seen};
 use engine::evm::json::{Log, Receipt, Transaction};
 use engine::evm::scene;
 use engine::evm::trace::InternalTransfer;
-use engine::evm::{BalanceChange, EvmFacts, InternalValue, Token};
+use engine::evm::{BalanceChange, EvmFacts, InternalValue};
 use engine::legs::{Direction, legs};
 use engine::sources::{Opinions, opine};
-use engine::{Knowledge, Question, classify, needs};
+use engine::{Facts, Knowledge, Missing, Question, Read, Token, read};
 use proptest::prelude::*;
 
 static KNOWLEDGE: LazyLock<Knowledge> = LazyLock::new(|| Knowledge::embedded().expect("embedded packs load"));
@@ -168,13 +168,20 @@ proptest! {
     #[test]
     fn nothing_panics_and_the_contract_holds(facts in any_facts(), wallet in prop::option::of(addresses())) {
         let question = Question { wallet: wallet.map(Account::from), explain: true, ..Question::default() };
-        let _ = needs(&facts, &question, &KNOWLEDGE.rules);
-        if let Ok(answer) = classify(&facts, &question, &KNOWLEDGE) {
+        let facts = Facts::from(facts);
+        let asked = read(&facts, &question, &KNOWLEDGE, Missing::Ask);
+        if let Ok(Read::Done(answer)) = read(&facts, &question, &KNOWLEDGE, Missing::Accept) {
+            match asked.expect("the wallet is a party") {
+                Read::Needs(needs) => prop_assert!(!needs.is_empty() && needs.is_sorted()),
+                Read::Done(asked) => {
+                    prop_assert_eq!(serde_json::to_string(&asked).unwrap(), serde_json::to_string(&answer).unwrap());
+                }
+            }
             prop_assert_eq!(answer.needs_review, answer.taxable.is_none());
             prop_assert_eq!(answer.needs_review, answer.review_note.is_some());
             prop_assert!(answer.needs_review || answer.confidence >= 60);
             prop_assert!(answer.needs_review || answer.taxable == answer.treatment.taxable());
-            let again = classify(&facts, &question, &KNOWLEDGE).expect("the same answer");
+            let again = read(&facts, &question, &KNOWLEDGE, Missing::Accept).expect("the same answer").done();
             prop_assert_eq!(serde_json::to_string(&answer).unwrap(), serde_json::to_string(&again).unwrap());
         }
     }

@@ -11,7 +11,7 @@ use engine::solana::Key;
 use engine::solana::instructions::{ASSOCIATED, SYSTEM, TOKEN, TOKEN_2022, WRAPPED_SOL};
 use engine::solana::json::Transaction;
 use engine::solana::movements::Ledger;
-use engine::{Account, Category, Chain, Classification, Knowledge, Question, SolanaFacts, classify_solana};
+use engine::{Account, Category, Chain, Classification, Facts, Knowledge, Missing, Question, SolanaFacts};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -125,10 +125,14 @@ fn facts(transaction: Transaction) -> SolanaFacts {
     SolanaFacts { chain: Arc::new(chain), signature: [9; 64], transaction, block: None, tokens: BTreeMap::new() }
 }
 
+fn classified(facts: SolanaFacts, question: &Question) -> Option<Classification> {
+    engine::read(&Facts::from(facts), question, &KNOWLEDGE, Missing::Accept).ok()?.done()
+}
+
 fn read(transaction: Transaction, wallet: Option<Key>) -> Option<Classification> {
     let facts = facts(transaction);
     let question = Question { wallet: wallet.map(Account::Solana), explain: true, ..Question::default() };
-    classify_solana(&facts, &question, &KNOWLEDGE).ok()
+    classified(facts, &question)
 }
 
 /// Amounts that moved, signed, the coin as `None`.
@@ -322,7 +326,7 @@ fn all_of_a_leg_must_be_among_own_wallets() {
     let facts = facts(transaction);
     let own = |own_wallets: Vec<Key>| {
         let own_wallets = own_wallets.into_iter().map(Account::Solana).collect();
-        classify_solana(&facts, &Question { own_wallets, ..Question::default() }, &KNOWLEDGE).unwrap().category
+        classified(facts.clone(), &Question { own_wallets, ..Question::default() }).unwrap().category
     };
     assert_eq!([own(vec![OTHER]), own(vec![OTHER, THEIRS])], [Category::Transfer, Category::SelfTransfer]);
 }

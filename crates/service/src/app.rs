@@ -22,6 +22,8 @@ use crate::metrics;
 use crate::store::{Payer, Store};
 pub(crate) use counted::Call;
 pub(crate) use quota::{Asker, QuotaStatus};
+#[cfg(test)]
+pub(crate) use reader::finish;
 pub(crate) use reader::{Answer, Reader};
 pub(crate) use repeats::Repeats;
 pub(crate) use request::{BATCH_ITEMS_MAX, BatchRequest, Item, SingleRequest};

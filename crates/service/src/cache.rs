@@ -14,9 +14,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use chains::{Fetched, TokenMemory, Upstreams, kept};
-use engine::evm::Token;
 use engine::opinion::Source;
-use engine::{Account, Classification, Question, TxHash};
+use engine::{Account, Classification, Question, Token, TxHash};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use moka::Expiry;

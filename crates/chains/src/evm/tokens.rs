@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use alloy_primitives::{Address, Bytes, U256, hex};
 use alloy_sol_types::{SolCall, sol};
-use engine::Account;
-use engine::evm::{TOKEN_TEXT_BYTES_MAX, Token};
+use engine::token::TOKEN_TEXT_BYTES_MAX;
+use engine::{Account, Token};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared, WeakShared, join_all};
 use serde_json::value::RawValue;

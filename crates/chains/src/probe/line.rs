@@ -4,17 +4,41 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use reqwest::{Client, StatusCode, Url};
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
-
-use super::{Failure, now_seconds};
 
 const CALL_SECONDS_MAX: u64 = 4;
 const RESPONSE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// As JSON-RPC numbers a method that is not there.
 const NO_SUCH_METHOD: i64 = -32_601;
 
-pub(super) struct Line {
+/// Why nothing more is known of an endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Failure {
+    InvalidAddress,
+    Unreachable,
+    Timeout,
+    RateLimited,
+    /// It wants a credential, or another one.
+    Forbidden,
+    /// Another status that is no success.
+    Status(u16),
+    NotJsonRpc,
+    /// It speaks JSON-RPC and refuses the simplest call.
+    Refused,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Head {
+    /// Block or slot.
+    pub number: u64,
+    /// Seconds since it was made, by our clock; negative when our clock is behind.
+    pub age_seconds: Option<i64>,
+}
+
+pub(crate) struct Line {
     client: Client,
     url: Url,
     deadline: Instant,
@@ -23,7 +47,7 @@ pub(super) struct Line {
 
 /// What came instead of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(crate) enum Refusal {
     Unsupported,
     /// Another error object.
     Refused,
@@ -31,7 +55,7 @@ pub(super) enum Refusal {
 }
 
 impl Refusal {
-    pub(super) fn failure(self) -> Failure {
+    pub(crate) fn failure(self) -> Failure {
         match self {
             Self::Unsupported | Self::Refused => Failure::Refused,
             Self::Failed(failure) => failure,
@@ -40,7 +64,7 @@ impl Refusal {
 }
 
 impl Line {
-    pub(super) fn new(url: &str, deadline: Instant) -> Result<Self, Failure> {
+    pub(crate) fn new(url: &str, deadline: Instant) -> Result<Self, Failure> {
         let url = Url::parse(url).map_err(|_| Failure::InvalidAddress)?;
         if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
             return Err(Failure::InvalidAddress);
@@ -53,11 +77,11 @@ impl Line {
         Ok(Self { client, url, deadline, clock_ahead: OnceLock::new() })
     }
 
-    pub(super) fn clock_ahead(&self) -> Option<i64> {
+    pub(crate) fn clock_ahead(&self) -> Option<i64> {
         self.clock_ahead.get().copied()
     }
 
-    pub(super) async fn call(&self, method: &str, params: Value) -> Result<Value, Refusal> {
+    pub(crate) async fn call(&self, method: &str, params: Value) -> Result<Value, Refusal> {
         let body = json!({ "jsonrpc": "2.0", "id": 0, "method": method, "params": params });
         let mut answer = self.post(&body).await.map_err(Refusal::Failed)?;
         if let Some(error) = answer.get("error").filter(|error| !error.is_null()) {
@@ -68,7 +92,7 @@ impl Line {
     }
 
     /// Whether that many calls in one request get that many results.
-    pub(super) async fn takes_batch(&self, method: &str, calls: usize) -> bool {
+    pub(crate) async fn takes_batch(&self, method: &str, calls: usize) -> bool {
         let call = |id| json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": [] });
         let body: Vec<Value> = (0..calls).map(call).collect();
         let answers = self.post(&Value::Array(body)).await.ok();
@@ -110,4 +134,8 @@ impl Line {
         }
         serde_json::from_slice(&bytes).map_err(|_| Failure::NotJsonRpc)
     }
+}
+
+pub(crate) fn now_seconds() -> i64 {
+    jiff::Timestamp::now().as_second()
 }

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::http::{Sent, TOO_LARGE};
-use super::roster::{Endpoints, Pick, Roster, Ticket, Unheard};
+use super::roster::{Endpoints, Pick, Roster, Ticket, UndeliveredAnswers};
 use super::wire::Answers;
 use crate::error::{CallError, UpstreamError};
 
@@ -36,7 +36,7 @@ pub(super) struct Pending {
     pub(super) avoid: Endpoints,
     pub(super) deadline: Instant,
     pub(super) moment: Moment,
-    pub(super) reply: oneshot::Sender<(Answered, Unheard)>,
+    pub(super) reply: oneshot::Sender<(Answered, UndeliveredAnswers)>,
 }
 
 /// When a call goes out: when others have had time to join it, or at once since they have joined it already.
@@ -62,12 +62,12 @@ pub(super) fn is_trace(method: &str) -> bool {
 #[derive(Debug)]
 struct Desk<'a> {
     waiting: Vec<Option<Waiting>>,
-    unheard: &'a Unheard,
+    undelivered: &'a UndeliveredAnswers,
 }
 
 #[derive(Debug)]
 struct Waiting {
-    reply: oneshot::Sender<(Answered, Unheard)>,
+    reply: oneshot::Sender<(Answered, UndeliveredAnswers)>,
     deadline: Instant,
     is_trace: bool,
     /// What was wrong when it was asked last.
@@ -76,15 +76,15 @@ struct Waiting {
 
 impl Waiting {
     /// A caller that has gone needs no answer.
-    fn tell(self, by: usize, answer: Result<Box<RawValue>, CallError>, unheard: &Unheard) {
-        let _ = self.reply.send((Answered { by: Some(by), answer }, unheard.clone()));
+    fn tell(self, by: usize, answer: Result<Box<RawValue>, CallError>, undelivered: &UndeliveredAnswers) {
+        let _ = self.reply.send((Answered { by: Some(by), answer }, undelivered.clone()));
     }
 
     /// What was wrong when it was asked last, or else this.
-    fn fail(self, failure: UpstreamError, unheard: &Unheard) {
+    fn fail(self, failure: UpstreamError, undelivered: &UndeliveredAnswers) {
         let error = self.failure.unwrap_or(failure);
         let answer = Err(CallError::Upstream(error));
-        let _ = self.reply.send((Answered { by: None, answer }, unheard.clone()));
+        let _ = self.reply.send((Answered { by: None, answer }, undelivered.clone()));
     }
 }
 
@@ -99,7 +99,7 @@ impl Desk<'_> {
                 open.extend(slot.as_ref().map(|_| place));
                 continue;
             };
-            waiting.fail(UpstreamError::Timeout, self.unheard);
+            waiting.fail(UpstreamError::Timeout, self.undelivered);
         }
         open
     }
@@ -125,7 +125,7 @@ impl Desk<'_> {
                 (Some(_), None) => {}
                 (None, _) => {
                     if let Some(waiting) = slot.take() {
-                        waiting.tell(by, answer, self.unheard);
+                        waiting.tell(by, answer, self.undelivered);
                     }
                 }
             }
@@ -151,7 +151,7 @@ impl Desk<'_> {
 
     fn give_up(self, failure: UpstreamError) {
         for waiting in self.waiting.into_iter().flatten() {
-            waiting.fail(failure, self.unheard);
+            waiting.fail(failure, self.undelivered);
         }
     }
 }
@@ -162,7 +162,7 @@ pub(super) async fn deliver(roster: &Arc<Roster>, batch: Vec<Pending>) {
     let deadline = latest.checked_sub(Duration::from_millis(LAST_WORD_MILLIS)).unwrap_or(latest);
     let avoid = batch.first().map(|pending| pending.avoid).unwrap_or_default();
     let mut calls = Vec::with_capacity(batch.len());
-    let mut desk = Desk { waiting: Vec::with_capacity(batch.len()), unheard: roster.unheard() };
+    let mut desk = Desk { waiting: Vec::with_capacity(batch.len()), undelivered: roster.undelivered() };
     for Pending { method, params, deadline, reply, .. } in batch {
         calls.push((method, params));
         desk.waiting.push(Some(Waiting { reply, deadline, is_trace: is_trace(method), failure: None }));

@@ -1,14 +1,12 @@
-//! Which block an endpoint stands at. It rides along with requests every few seconds, so an idle chain is never asked. A node that
-//! is behind has no say about what is not there.
+//! Which block each endpoint has reached. The question is added to requests every few seconds, so an idle chain is never asked. An
+//! endpoint that is behind is not believed when it says that a transaction does not exist.
 
 use std::time::Duration;
 
-use alloy_primitives::U64;
-use engine::Family;
-use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 use tokio::time::Instant;
+
+use super::dialect::Dialect;
 
 /// How long a head is taken as current.
 const HEAD_SECONDS_MAX: u64 = 5;
@@ -32,34 +30,11 @@ pub(super) struct Head {
     pub(super) seen: Instant,
 }
 
-#[derive(Deserialize)]
-struct Latest {
-    number: U64,
-    timestamp: U64,
-}
-
-/// The call that tells the head.
-pub(super) fn question(family: Family) -> (&'static str, Value) {
-    match family {
-        Family::Evm => ("eth_getBlockByNumber", json!(["latest", false])),
-        Family::Solana => ("getSlot", json!([{ "commitment": "confirmed" }])),
-    }
-}
-
 /// Nodes are strangers: what is no head, or one from the future, is not kept.
-pub(super) fn read(family: Family, answer: &RawValue, clock: u64, now: Instant) -> Option<Head> {
-    match family {
-        Family::Evm => {
-            let latest: Latest = serde_json::from_str(answer.get()).ok()?;
-            let time = latest.timestamp.to::<u64>();
-            let is_past = time <= clock.saturating_add(LAG_SECONDS_MAX);
-            is_past.then(|| Head { number: latest.number.to(), time: Some(time), seen: now })
-        }
-        Family::Solana => {
-            let slot = serde_json::from_str(answer.get()).ok()?;
-            Some(Head { number: slot, time: None, seen: now })
-        }
-    }
+pub(super) fn read(dialect: &Dialect, answer: &RawValue, clock: u64, now: Instant) -> Option<Head> {
+    let (number, time) = (dialect.read_head)(answer)?;
+    let is_past = time.is_none_or(|time| time <= clock.saturating_add(LAG_SECONDS_MAX));
+    is_past.then_some(Head { number, time, seen: now })
 }
 
 pub(super) fn is_due(head: Option<Head>, now: Instant) -> bool {
@@ -122,6 +97,7 @@ fn lags(own: Head, other: Head) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{evm, solana};
 
     const CLOCK: u64 = 1_800_000_000;
 
@@ -180,12 +156,12 @@ mod tests {
         let now = Instant::now();
         let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
         for text in ["null", "[]", "\"0x1\"", r#"{"number":"0x1"}"#, r#"{"number":"0xzz","timestamp":"0x1"}"#] {
-            assert_eq!(read(Family::Evm, &raw(text), CLOCK, now), None, "{text}");
+            assert_eq!(read(&evm::dialect::DIALECT, &raw(text), CLOCK, now), None, "{text}");
         }
         let future = format!(r#"{{"number":"0x1","timestamp":"{:#x}"}}"#, CLOCK + 3_600);
-        assert_eq!(read(Family::Evm, &raw(&future), CLOCK, now), None);
-        assert_eq!(read(Family::Solana, &raw("[]"), CLOCK, now), None);
+        assert_eq!(read(&evm::dialect::DIALECT, &raw(&future), CLOCK, now), None);
+        assert_eq!(read(&solana::dialect::DIALECT, &raw("[]"), CLOCK, now), None);
         let good = format!(r#"{{"number":"0x10","timestamp":"{:#x}","hash":null}}"#, CLOCK);
-        assert_eq!(read(Family::Evm, &raw(&good), CLOCK, now), Some(head(16, CLOCK, now)));
+        assert_eq!(read(&evm::dialect::DIALECT, &raw(&good), CLOCK, now), Some(head(16, CLOCK, now)));
     }
 }

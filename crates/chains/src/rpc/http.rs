@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
-use engine::{Chain, Family};
+use engine::Chain;
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
@@ -15,15 +15,15 @@ use serde_json::value::RawValue;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use super::delivery::is_trace;
+use super::dialect::Dialect;
 use super::wire::{Answers, Parsed, Request, parse};
-use super::{BATCH_CALLS_MAX, InvalidEndpoint, head, meter};
+use super::{BATCH_CALLS_MAX, InvalidEndpoint, meter};
 use crate::error::{CallError, UpstreamError};
 
 /// Bytes of one answer after decompression; a larger one is refused while it arrives.
-const RPC_RESPONSE_BYTES_MAX: usize = 64 * 1024 * 1024;
+pub(crate) const RPC_RESPONSE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Of what contracts and accounts hold.
-const DATA_BYTES_MAX: usize = 16 * 1024 * 1024;
+pub(crate) const DATA_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// An answer larger than this waits for its turn, so that the answers of one chain that arrive at once stay bounded in sum:
 /// this times the requests in flight, and `LARGE_ANSWERS_MAX` times the bound above.
 const SMALL_RESPONSE_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -31,8 +31,8 @@ const SMALL_RESPONSE_BYTES_MAX: usize = 4 * 1024 * 1024;
 pub(super) const LARGE_ANSWERS_MAX: usize = 2;
 const CONNECT_SECONDS_MAX: u64 = 3;
 const IDLE_SECONDS_MAX: u64 = 60;
-/// Calls of our own that ride along: chain id and head.
-const RIDES_MAX: usize = 2;
+/// Calls of our own that are added to a batch: chain id and head.
+const PIGGYBACK_CALLS_MAX: usize = 2;
 /// Parts of a batch that the endpoint wanted smaller, under way at once.
 const PARTS_MAX: usize = 2;
 /// Good batches after which an endpoint is offered larger ones again.
@@ -45,6 +45,7 @@ pub(super) type Call<'a> = (&'static str, &'a Value);
 
 pub(super) struct Endpoint {
     chain: Arc<Chain>,
+    dialect: &'static Dialect,
     url: Url,
     client: Client,
     chain_checked: AtomicBool,
@@ -69,11 +70,11 @@ pub(super) struct Sent {
     pub(super) head: Option<Box<RawValue>>,
 }
 
-/// Whether a call of our own goes along.
+/// Whether the question for the head is added to a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ride {
+pub(super) enum HeadPiggyback {
     No,
-    WhereThereIsRoom,
+    IfRoom,
     Now,
 }
 
@@ -91,7 +92,12 @@ impl From<UpstreamError> for Failure {
 }
 
 impl Endpoint {
-    pub(super) fn new(chain: Arc<Chain>, url: &str, large: Arc<Semaphore>) -> Result<Self, InvalidEndpoint> {
+    pub(super) fn new(
+        chain: Arc<Chain>,
+        dialect: &'static Dialect,
+        url: &str,
+        large: Arc<Semaphore>,
+    ) -> Result<Self, InvalidEndpoint> {
         let url = Url::parse(url).map_err(|_| InvalidEndpoint)?;
         if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
             return Err(InvalidEndpoint);
@@ -105,17 +111,17 @@ impl Endpoint {
             .map_err(|_| InvalidEndpoint)?;
         let batch_max = AtomicUsize::new(BATCH_CALLS_MAX);
         let chain_checked = AtomicBool::new(false);
-        Ok(Self { chain, url, client, chain_checked, batch_max, good_batches: AtomicUsize::new(0), large })
+        Ok(Self { chain, dialect, url, client, chain_checked, batch_max, good_batches: AtomicUsize::new(0), large })
     }
 
     /// Calls that are best gathered for one request to this endpoint, with room for our own that are due.
-    pub(super) fn batch_calls(&self, head: Ride) -> usize {
-        let rides = usize::from(self.must_check_chain()).saturating_add(usize::from(head != Ride::No));
-        self.batch_max.load(Ordering::Relaxed).saturating_sub(rides).max(1)
+    pub(super) fn batch_calls(&self, head: HeadPiggyback) -> usize {
+        let own = usize::from(self.must_check_chain()).saturating_add(usize::from(head != HeadPiggyback::No));
+        self.batch_max.load(Ordering::Relaxed).saturating_sub(own).max(1)
     }
 
     fn must_check_chain(&self) -> bool {
-        self.chain.family == Family::Evm && !self.chain_checked.load(Ordering::Acquire)
+        self.dialect.chain_id_method.is_some() && !self.chain_checked.load(Ordering::Acquire)
     }
 
     /// What stood behind the address may be another node now.
@@ -125,19 +131,26 @@ impl Endpoint {
 
     /// The first batch to an endpoint also asks for its chain id and its head. Calls were gathered with room for that only if they go to
     /// the endpoint that is asked first; to another, they go in two requests.
-    pub(super) async fn send(&self, calls: &[Call<'_>], head: Ride, deadline: Instant) -> Result<Sent, Failure> {
-        let checks = self.must_check_chain();
+    pub(super) async fn send(
+        &self,
+        calls: &[Call<'_>],
+        head: HeadPiggyback,
+        deadline: Instant,
+    ) -> Result<Sent, Failure> {
+        let chain_id = self.dialect.chain_id_method.filter(|_| self.must_check_chain());
+        let checks = chain_id.is_some();
         let asked = calls.len().saturating_add(usize::from(checks));
         let most = self.batch_max.load(Ordering::Relaxed);
         let asks_head = match head {
-            Ride::No => false,
-            Ride::WhereThereIsRoom => asked < most,
-            Ride::Now => most > 1,
+            HeadPiggyback::No => false,
+            HeadPiggyback::IfRoom => asked < most,
+            HeadPiggyback::Now => most > 1,
         };
         let no_params = Value::Array(Vec::new());
-        let (head_method, head_params) = head::question(self.chain.family);
-        let mut all: Vec<Call<'_>> = Vec::with_capacity(calls.len().saturating_add(RIDES_MAX));
-        all.extend(checks.then_some(("eth_chainId", &no_params)));
+        let (head_method, head_params) = self.dialect.head;
+        let head_params = head_params();
+        let mut all: Vec<Call<'_>> = Vec::with_capacity(calls.len().saturating_add(PIGGYBACK_CALLS_MAX));
+        all.extend(chain_id.map(|method| (method, &no_params)));
         all.extend(asks_head.then_some((head_method, &head_params)));
         all.extend_from_slice(calls);
         let mut answers = self.send_split(&all, deadline).await?;
@@ -172,7 +185,7 @@ impl Endpoint {
                 Parsed::RefusedBatch => Ok(vec![Err(CallError::Refused)]),
                 Parsed::TooLarge if calls.len() > 1 => self.send_parts(calls, half, 1, deadline).await,
                 // A small question is never answered at such length but by a node that floods everything.
-                Parsed::TooLarge if bytes_max(calls) <= SMALL_RESPONSE_BYTES_MAX => Err(TOO_LARGE.into()),
+                Parsed::TooLarge if bytes_max(self.dialect, calls) <= SMALL_RESPONSE_BYTES_MAX => Err(TOO_LARGE.into()),
                 Parsed::TooLarge => Ok(vec![Err(CallError::Upstream(TOO_LARGE))]),
             }
         })
@@ -226,7 +239,7 @@ impl Endpoint {
     }
 
     async fn post(&self, body: Vec<u8>, calls: &[Call<'_>]) -> Result<Parsed, Failure> {
-        let most = bytes_max(calls);
+        let most = bytes_max(self.dialect, calls);
         let sent = self.client.post(self.url.clone()).header(CONTENT_TYPE, "application/json").body(body).send().await;
         let mut response = sent.map_err(|error| network(&error))?;
         let wish = || retry_after(response.headers(), SystemTime::now());
@@ -261,18 +274,11 @@ impl Endpoint {
     }
 }
 
-fn bytes_max(calls: &[Call<'_>]) -> usize {
-    calls.iter().map(|(method, _)| answer_bytes_max(method)).sum::<usize>().min(RPC_RESPONSE_BYTES_MAX)
-}
-
-/// Only logs and traces are large. A node that floods every question is found out by the small ones.
-fn answer_bytes_max(method: &str) -> usize {
-    match method {
-        "eth_getTransactionReceipt" | "getTransaction" => RPC_RESPONSE_BYTES_MAX,
-        "eth_call" | "getMultipleAccounts" | "getAssetBatch" => DATA_BYTES_MAX,
-        other if is_trace(other) => RPC_RESPONSE_BYTES_MAX,
-        _ => SMALL_RESPONSE_BYTES_MAX,
-    }
+/// Only logs, traces and data are large. A node that floods every question is found out by the small ones.
+fn bytes_max(dialect: &Dialect, calls: &[Call<'_>]) -> usize {
+    let most = |method: &str| dialect.large_answers.iter().find(|(large, _)| *large == method).map(|(_, bytes)| *bytes);
+    let all = calls.iter().map(|(method, _)| most(method).unwrap_or(SMALL_RESPONSE_BYTES_MAX));
+    all.fold(0, usize::saturating_add).min(RPC_RESPONSE_BYTES_MAX)
 }
 
 /// The client's own error text names the address, so only its kind is kept.
@@ -323,7 +329,12 @@ mod tests {
     #[test]
     fn an_address_is_never_printed() {
         let chain = crate::Registry::embedded().unwrap().find("ethereum").cloned().unwrap();
-        let endpoint = Endpoint::new(chain, "https://user:secret@example.com/key", Arc::new(Semaphore::new(1)));
+        let endpoint = Endpoint::new(
+            chain,
+            &crate::evm::dialect::DIALECT,
+            "https://user:secret@example.com/key",
+            Arc::new(Semaphore::new(1)),
+        );
         let printed = format!("{:?}", endpoint.unwrap());
         assert!(!printed.contains("secret") && !printed.contains("example"), "{printed}");
     }

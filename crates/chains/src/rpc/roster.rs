@@ -8,8 +8,9 @@ use engine::Chain;
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
 
+use super::dialect::Dialect;
 use super::head::{self, Heads};
-use super::http::{Call, Endpoint, Failure, LARGE_ANSWERS_MAX, Ride, Sent};
+use super::http::{Call, Endpoint, Failure, HeadPiggyback, LARGE_ANSWERS_MAX, Sent};
 use super::pace::{Admission, Pace};
 use super::{InvalidEndpoint, meter};
 use crate::error::{CallError, UpstreamError};
@@ -26,12 +27,13 @@ const TRACES_APART_SECONDS: u64 = 300;
 #[derive(Debug)]
 pub(super) struct Roster {
     chain: Arc<Chain>,
+    dialect: &'static Dialect,
     lines: Vec<Line>,
     heads: Mutex<Heads>,
     traces_apart: Mutex<Option<Instant>>,
     /// Something ended: whoever waits for a place looks again.
     changed: Notify,
-    unheard: Unheard,
+    undelivered: UndeliveredAnswers,
 }
 
 #[derive(Debug)]
@@ -40,12 +42,12 @@ struct Line {
     pace: Mutex<Pace>,
 }
 
-/// Goes with every answer that is handed out, and is dropped when the caller takes it. While any are about, their callers have yet to
-/// run, and most will ask for more.
+/// A reference-counted token that is attached to each delivered answer and dropped when its caller resumes. A count above 1 means that
+/// some caller has not resumed yet; most of them ask for more at once.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Unheard(Arc<()>);
+pub(super) struct UndeliveredAnswers(Arc<()>);
 
-impl Unheard {
+impl UndeliveredAnswers {
     pub(super) fn is_any(&self) -> bool {
         Arc::strong_count(&self.0) > 1
     }
@@ -87,25 +89,26 @@ pub(super) enum Pick {
 }
 
 impl Roster {
-    pub(super) fn new(chain: Arc<Chain>, urls: &[String]) -> Result<Self, InvalidEndpoint> {
+    pub(super) fn new(chain: Arc<Chain>, dialect: &'static Dialect, urls: &[String]) -> Result<Self, InvalidEndpoint> {
         if urls.len() > ENDPOINTS_MAX {
             return Err(InvalidEndpoint);
         }
         let large = Arc::new(Semaphore::new(LARGE_ANSWERS_MAX));
         let now = Instant::now();
         let line = |url: &String| {
-            let endpoint = Endpoint::new(Arc::clone(&chain), url, Arc::clone(&large))?;
+            let endpoint = Endpoint::new(Arc::clone(&chain), dialect, url, Arc::clone(&large))?;
             Ok(Line { endpoint, pace: Mutex::new(Pace::new(now)) })
         };
         let lines = urls.iter().map(line).collect::<Result<Vec<_>, _>>()?;
         let heads = Mutex::new(Heads::new(lines.len()));
         Ok(Self {
             chain,
+            dialect,
             lines,
             heads,
             traces_apart: Mutex::new(None),
             changed: Notify::new(),
-            unheard: Unheard::default(),
+            undelivered: UndeliveredAnswers::default(),
         })
     }
 
@@ -113,8 +116,8 @@ impl Roster {
         &self.chain
     }
 
-    pub(super) fn unheard(&self) -> &Unheard {
-        &self.unheard
+    pub(super) fn undelivered(&self) -> &UndeliveredAnswers {
+        &self.undelivered
     }
 
     pub(super) fn count(&self) -> usize {
@@ -131,12 +134,12 @@ impl Roster {
         self.lines.get(well).map_or(1, |line| line.endpoint.batch_calls(self.wants_head(well)))
     }
 
-    fn wants_head(&self, at: usize) -> Ride {
+    fn wants_head(&self, at: usize) -> HeadPiggyback {
         match lock(&self.heads).of(at) {
             // Without one, its word that there is nothing would be taken for granted.
-            None => Ride::Now,
-            head if head::is_due(head, Instant::now()) => Ride::WhereThereIsRoom,
-            Some(_) => Ride::No,
+            None => HeadPiggyback::Now,
+            head if head::is_due(head, Instant::now()) => HeadPiggyback::IfRoom,
+            Some(_) => HeadPiggyback::No,
         }
     }
 
@@ -313,7 +316,7 @@ impl Ticket {
         let roster = Arc::clone(&self.roster);
         let (at, sent) = (self.at, self.sent);
         let Some(line) = roster.lines.get(at) else { return Err(UpstreamError::Unavailable) };
-        let head = if are_slow { Ride::No } else { roster.wants_head(at) };
+        let head = if are_slow { HeadPiggyback::No } else { roster.wants_head(at) };
         let answer = line.endpoint.send(calls, head, deadline).await;
         self.is_settled = true;
         match &answer {
@@ -346,7 +349,7 @@ impl Drop for Ticket {
 impl Roster {
     fn keep_head(&self, at: usize, said: &Sent) {
         let Some(answer) = &said.head else { return };
-        if let Some(head) = head::read(self.chain.family, answer, clock(), Instant::now()) {
+        if let Some(head) = head::read(self.dialect, answer, clock(), Instant::now()) {
             lock(&self.heads).keep(at, head, clock());
         }
     }
@@ -355,8 +358,8 @@ impl Roster {
 /// Asks an endpoint for its head and, once its breaker had opened, for its chain id.
 async fn test(ticket: Ticket) {
     let deadline = Instant::now() + Duration::from_secs(TEST_SECONDS_MAX);
-    let (method, params) = head::question(ticket.roster.chain.family);
-    let outcome = ticket.send(&[(method, &params)], false, deadline).await;
+    let (method, params) = ticket.roster.dialect.head;
+    let outcome = ticket.send(&[(method, &params())], false, deadline).await;
     tracing::debug!(is_well = outcome.is_ok(), "an upstream endpoint was tested");
 }
 

@@ -4,7 +4,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use curve25519_dalek::edwards::CompressedEdwardsY;
-use engine::evm::Token;
+use engine::Token;
 use engine::solana::Key;
 use sha2::{Digest, Sha256};
 

@@ -1,13 +1,11 @@
 //! What is not there, what is told in two ways, and chains that are slow while others are not.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use chains::evm::EvmChain;
-use chains::{FetchError, Forgetful, Node, UpstreamError, Upstreams};
+use chains::{FetchError, UpstreamError, Upstreams, live_node};
 use engine::TxHash;
 
-use super::node::{CHAIN_ID, Mined, Stand, chain, now, registry};
+use super::node::{CHAIN_ID, Mined, Stand, chain, now, registry, upstreams};
 
 const HASH: &str = "0x00000000000000000000000000000000000000000000000000000000000000f1";
 
@@ -127,10 +125,10 @@ async fn detection_does_not_wait_for_slow_chains() {
     let slugs = ["local", "slow-one", "slow-two", "slow-three"];
     let registry = registry(&slugs);
     let fast = Stand::with(&[(HASH, Mined::at(900))]).await;
-    let mut evm = Vec::new();
+    let mut nodes = Vec::new();
     let mut slow = Vec::new();
     for (at, slug) in slugs.iter().enumerate() {
-        let chain = registry.find(slug).unwrap().clone();
+        let chain = registry.find(slug).unwrap();
         let url = if at == 0 {
             fast.url.clone()
         } else {
@@ -142,9 +140,9 @@ async fn detection_does_not_wait_for_slow_chains() {
             slow.push(stand);
             slow[slow.len() - 1].url.clone()
         };
-        evm.push(EvmChain::new(Node::live(chain, &[url], None).unwrap(), Arc::new(Forgetful)));
+        nodes.push(live_node(chain, &[url], None).unwrap());
     }
-    let upstreams = Upstreams::new(evm, Vec::new());
+    let upstreams = upstreams(nodes);
     let begun = Instant::now();
     for _ in 0..20 {
         assert!(upstreams.fetch(hash(), None).await.is_ok());

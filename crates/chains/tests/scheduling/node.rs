@@ -8,8 +8,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, StatusCode};
-use chains::evm::EvmChain;
-use chains::{Forgetful, Node, Registry, Upstreams};
+use chains::{Forgetful, Node, Registry, TokenMemory, Upstreams, live_node};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -195,10 +194,14 @@ pub fn node(stands: &[&Stand]) -> Node {
 }
 
 pub fn node_at(urls: &[String]) -> Node {
-    let chain = Arc::clone(registry(&["local"]).find("local").unwrap());
-    Node::live(chain, urls, None).unwrap()
+    live_node(registry(&["local"]).find("local").unwrap(), urls, None).unwrap()
 }
 
 pub fn chain(stands: &[&Stand]) -> Upstreams {
-    Upstreams::new(vec![EvmChain::new(node(stands), Arc::new(Forgetful))], Vec::new())
+    upstreams([node(stands)])
+}
+
+pub fn upstreams(nodes: impl IntoIterator<Item = Node>) -> Upstreams {
+    let memory: Arc<dyn TokenMemory> = Arc::new(Forgetful);
+    Upstreams::new(nodes, &memory)
 }

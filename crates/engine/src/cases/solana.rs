@@ -8,15 +8,14 @@ use std::sync::Arc;
 use alloy_primitives::{Address, hex, keccak256};
 
 use crate::asset::Account;
-use crate::evm::Token;
-use crate::knowledge::Knowledge;
-use crate::rules::Pack;
+use crate::cases;
+use crate::facts::Facts;
 use crate::rules::file::{CaseRow, PackFile};
 use crate::rules::solana::{SOLANA, discriminator, key};
 use crate::solana::instructions::{SYSTEM, TOKEN};
 use crate::solana::json::{Effects, Held, Instruction, TokenAccount, Transaction};
-use crate::solana::{Key, SolanaFacts, opine, scene};
-use crate::{adjudicate, cases};
+use crate::solana::{Key, SolanaFacts};
+use crate::token::Token;
 
 /// Everybody is rich enough for any case.
 const LAMPORTS_HELD: u64 = 1_000_000_000_000;
@@ -28,15 +27,10 @@ const DECIMALS: u8 = 6;
 /// Positions that an instruction can have.
 const POSITIONS_MAX: usize = 64;
 
-pub fn run(knowledge: &Knowledge, at: usize, pack: &Pack, case: &CaseRow) -> Result<(), String> {
-    let rules = &knowledge.rules;
-    let facts = Stage { file: &pack.file }.facts(case)?;
-    let question = cases::asked(Account::Solana(account_of("wallet")));
-    let scene = scene::read(&facts, &question, rules).map_err(|error| error.to_string())?;
-    let reading = adjudicate::adjudicate(&scene, opine::opine(&scene, rules));
-    let called = || opine::called(&scene, rules);
-    let reading = adjudicate::settle(&scene, reading, &question, called, || opine::named(&scene, rules));
-    cases::judge(knowledge, at, case, &scene, &reading)
+/// The case's facts, and whose reading it is.
+pub fn staged(file: &PackFile, case: &CaseRow) -> Result<(Facts, Account), String> {
+    let facts = Stage { file }.facts(case)?;
+    Ok((facts.into(), Account::Solana(account_of("wallet"))))
 }
 
 fn account_of(name: &str) -> Key {
@@ -256,6 +250,7 @@ impl Books {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::knowledge::Knowledge;
     use crate::rules::Rules;
     use crate::treatments::Treatments;
 

@@ -8,7 +8,7 @@ use chains::{FetchError, Fetched, Registry, Upstreams};
 use engine::classification::{API_VERSION, Assets, ChainCorrected};
 use engine::opinion::Source;
 use engine::treatments::{LedgerAction, Treatment};
-use engine::{Category, Chain, Classification, Knowledge, TxHash};
+use engine::{Category, Chain, Classification, Knowledge, Missing, NEED_ROUNDS_MAX, Question, Read, TxHash};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared, WeakShared};
 
@@ -139,13 +139,12 @@ impl Reader {
             Some(fetched) => (fetched, false),
             None => (self.fetch(*hash, pinned.map(str::to_owned)).await?, true),
         };
-        let complete = fetched.complete(question, &self.knowledge.rules).await?;
-        if is_new || !complete.is_same(&fetched) {
-            self.cache.keep_facts(*hash, pinned, &complete);
+        let Finished { fetched, has_learned, answer } = finish(fetched, question, &self.knowledge).await?;
+        if is_new || has_learned {
+            self.cache.keep_facts(*hash, pinned, &fetched);
         }
-        let read = complete.classify(question, &self.knowledge);
-        let row = Arc::new(read.map_err(|_| ApiError::WalletNotInTransaction)?);
-        self.cache.keep_verdict(*hash, pinned, question, &complete, &row);
+        let row = Arc::new(answer.ok_or(ApiError::WalletNotInTransaction)?);
+        self.cache.keep_verdict(*hash, pinned, question, &fetched, &row);
         Ok(corrected(row, pinned))
     }
 
@@ -219,6 +218,33 @@ impl Reader {
             source: Source::None,
         }
     }
+}
+
+/// Facts with everything that a question needs, and the engine's answer to it.
+pub(crate) struct Finished {
+    fetched: Fetched,
+    /// Whether the nodes were asked for anything more.
+    has_learned: bool,
+    /// `None` when the wallet has no part in the transaction.
+    pub(crate) answer: Option<Classification>,
+}
+
+/// Asks the engine; while it names needs, the chain's nodes answer them, and in the last round it does without.
+pub(crate) async fn finish(
+    mut fetched: Fetched,
+    question: &Question,
+    knowledge: &Knowledge,
+) -> Result<Finished, FetchError> {
+    let mut has_learned = false;
+    let mut read = engine::read(fetched.facts(), question, knowledge, Missing::Ask);
+    for round in 1..=NEED_ROUNDS_MAX {
+        let Ok(Read::Needs(needs)) = &read else { break };
+        fetched = fetched.answer(needs).await?;
+        has_learned = true;
+        let missing = if round == NEED_ROUNDS_MAX { Missing::Accept } else { Missing::Ask };
+        read = engine::read(fetched.facts(), question, knowledge, missing);
+    }
+    Ok(Finished { fetched, has_learned, answer: read.ok().and_then(Read::done) })
 }
 
 /// Says so where the transaction is on another chain than the one that was asked for.

@@ -4,12 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use chains::evm::EvmChain;
-use chains::solana::SolanaChain;
-use chains::{Node, Recorder, Registry, Tape, TokenMemory, Upstreams};
-use engine::{Chain, Family, Knowledge, Rules, Treatments};
-
+use chains::{Recorder, Registry, Tape, TokenMemory, Upstreams, live_node, tape_node};
 use engine::rules::Fault;
+use engine::{Chain, Knowledge, Rules, Treatments};
 
 use super::{App, Reader, Repeats};
 use crate::accounts::Accounts;
@@ -153,25 +150,22 @@ pub(crate) fn upstreams(
     }
     let recorder = record.map(Recorder::create).transpose().context("the recording cannot be written")?.map(Arc::new);
     let tape = Arc::new(Tape::read(DEMO_TAPE).context("the recording of the demo chains")?);
-    let (mut evm, mut solana) = (Vec::new(), Vec::new());
+    let mut nodes = Vec::new();
     for chain in registry.chains() {
         let is_demo = demo == Demo::On && DEMO_SLUGS.contains(&chain.slug.as_str());
         let urls = endpoints(config, registry, chain);
         let node = if is_demo {
-            Node::tape(Arc::clone(chain), Arc::clone(&tape))
+            tape_node(chain, &tape)
         } else if !urls.is_empty() {
-            let node = Node::live(Arc::clone(chain), urls, recorder.clone());
+            let node = live_node(chain, urls, recorder.clone());
             node.with_context(|| format!("upstream of `{}`", chain.slug))?
         } else {
             continue;
         };
-        match chain.family {
-            Family::Evm => evm.push(EvmChain::new(node, Arc::clone(memory))),
-            Family::Solana => solana.push(SolanaChain::new(node, Arc::clone(memory))),
-        }
+        nodes.push(node);
     }
-    if evm.is_empty() && solana.is_empty() {
+    if nodes.is_empty() {
         bail!("no chain is served: set TAXON_RPC_<SLUG> for at least one chain, or start with --demo");
     }
-    Ok(Upstreams::new(evm, solana))
+    Ok(Upstreams::new(nodes, memory))
 }

@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 
-use chains::evm::EvmChain;
-use chains::solana::SolanaChain;
-use chains::{Forgetful, Node, Registry, Tape, Upstreams};
+use chains::{Forgetful, Registry, Tape, TokenMemory, Upstreams, tape_node};
 use engine::asset::NftKind;
 use engine::classification::{Action, AssetLeg, Evidence};
 use engine::opinion::{Role, Source};
@@ -14,6 +12,7 @@ use engine::{Account, Knowledge, Question, TxHash};
 use serde::Deserialize;
 
 use super::*;
+use crate::app::finish;
 
 static KNOWLEDGE: LazyLock<Knowledge> = LazyLock::new(|| Knowledge::embedded().expect("embedded packs load"));
 
@@ -39,18 +38,15 @@ impl Demo {
     fn open() -> Self {
         let mut registry = Registry::embedded().unwrap();
         registry.add(include_str!("../../../../../demo/chain.toml")).unwrap();
-        let node = |slug: &str, tape: &str| {
-            Node::tape(Arc::clone(registry.find(slug).unwrap()), Arc::new(Tape::read(tape).unwrap()))
-        };
-        let evm = EvmChain::new(node("demo", include_str!("../../../../../demo/evm.jsonl")), Arc::new(Forgetful));
-        let solana = SolanaChain::new(
-            node("demo-solana", include_str!("../../../../../demo/solana.jsonl")),
-            Arc::new(Forgetful),
-        );
+        let node =
+            |slug: &str, tape: &str| tape_node(registry.find(slug).unwrap(), &Arc::new(Tape::read(tape).unwrap()));
+        let evm = node("demo", include_str!("../../../../../demo/evm.jsonl"));
+        let solana = node("demo-solana", include_str!("../../../../../demo/solana.jsonl"));
+        let memory: Arc<dyn TokenMemory> = Arc::new(Forgetful);
         let scenario = |text: &str| serde_json::from_str::<Scenario>(text).unwrap().transactions;
         let mut done = scenario(include_str!("../../../../../demo/scenario.json"));
         done.extend(scenario(include_str!("../../../../../demo/solana-scenario.json")));
-        Self { registry, upstreams: Upstreams::new(vec![evm], vec![solana]), done }
+        Self { registry, upstreams: Upstreams::new([evm, solana], &memory), done }
     }
 
     async fn read(&self, name: &str, policy: Policy) -> Classification {
@@ -58,7 +54,7 @@ impl Demo {
         let wallet = Some(Account::parse(&done.wallet).unwrap());
         let question = Question { wallet, own_wallets: Vec::new(), policy, explain: true };
         let fetched = self.upstreams.fetch(TxHash::parse(&done.hash).unwrap(), None).await.unwrap();
-        fetched.complete(&question, &KNOWLEDGE.rules).await.unwrap().classify(&question, &KNOWLEDGE).unwrap()
+        finish(fetched, &question, &KNOWLEDGE).await.unwrap().answer.unwrap()
     }
 
     fn page(&self, row: &Classification, policy: Policy) -> String {

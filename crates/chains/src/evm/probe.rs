@@ -4,8 +4,7 @@ use futures_util::future::join_all;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::line::{Line, Refusal};
-use super::{Head, now_seconds};
+use crate::probe::line::{Head, Line, Refusal, now_seconds};
 
 /// Blocks behind the head that are asked for; 128 is what a node without an archive keeps. Block 1 is asked for besides.
 const DEPTHS: [u64; 3] = [128, 10_000, 1_000_000];
@@ -38,7 +37,7 @@ pub struct Depth {
     pub has_trace: Option<bool>,
 }
 
-pub(super) async fn look(line: &Line) -> (Option<Head>, Evm) {
+pub(crate) async fn look(line: &Line) -> (Option<Head>, Evm) {
     let (chain_id, latest) = tokio::join!(line.call("eth_chainId", json!([])), block(line, json!("latest")));
     let chain_id = chain_id.ok().as_ref().and_then(number);
     let Some(latest) = latest else {

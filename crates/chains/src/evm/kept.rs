@@ -1,0 +1,38 @@
+//! EVM facts as bytes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use alloy_primitives::{Address, B256};
+use engine::evm::json::{Receipt, Transaction};
+use engine::evm::{BalanceChange, InternalValue};
+use engine::{Block, Chain, EvmFacts, Token};
+
+use crate::kept::{pack, unpack};
+
+/// Transaction, receipt, block, internal value, balances, tokens, other chains that hold it.
+type Kept = (
+    Transaction,
+    Receipt,
+    Option<Block>,
+    InternalValue,
+    BTreeMap<Address, BalanceChange>,
+    BTreeMap<Address, Arc<Token>>,
+    Vec<String>,
+);
+
+pub(super) fn encode(facts: &EvmFacts) -> Option<Vec<u8>> {
+    let EvmFacts { chain: _, transaction, receipt, block, internal, balances, tokens, also_on, unasked } = facts;
+    // Another time they may answer.
+    if !unasked.is_empty() {
+        return None;
+    }
+    pack(&(transaction, receipt, block, internal, balances, tokens, also_on))
+}
+
+pub(super) fn decode(chain: &Arc<Chain>, hash: B256, bytes: &[u8]) -> Option<EvmFacts> {
+    let (transaction, receipt, block, internal, balances, tokens, also_on) = unpack::<Kept>(bytes)?;
+    let (chain, unasked) = (Arc::clone(chain), Vec::new());
+    let is_same = transaction.hash == hash;
+    is_same.then_some(EvmFacts { chain, transaction, receipt, block, internal, balances, tokens, also_on, unasked })
+}

@@ -1,0 +1,22 @@
+//! What the RPC layer must know of a chain family. Each family's folder has one.
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+pub struct Dialect {
+    /// The call that tells the head, and how its answer is read: the number and, where nodes tell it, the time in Unix seconds.
+    pub(crate) head: (&'static str, fn() -> Value),
+    pub(crate) read_head: fn(&RawValue) -> Option<(u64, Option<u64>)>,
+    /// The call that tells the chain id as a hexadecimal number, where the family has one.
+    pub(crate) chain_id_method: Option<&'static str>,
+    /// The call whose `null` means that there is no such transaction.
+    pub(crate) lookup_method: &'static str,
+    /// Methods whose answers may be large, with the bytes that are read at most.
+    pub(crate) large_answers: &'static [(&'static str, usize)],
+}
+
+impl std::fmt::Debug for Dialect {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Dialect").field(&self.lookup_method).finish()
+    }
+}

@@ -1,0 +1,27 @@
+//! What a question about an EVM transaction lacks.
+
+use super::InternalValue;
+use super::scene::{EvmScene, internal_value_is_possible};
+use crate::asset::Account;
+use crate::needs::{Need, unknown_tokens};
+use crate::scene::Outcome;
+
+pub(crate) fn needs(scene: &EvmScene<'_>) -> Vec<Need> {
+    if scene.outcome == Outcome::Failed {
+        return Vec::new();
+    }
+    let facts = scene.facts;
+    let mut needs = Vec::new();
+    match facts.internal {
+        InternalValue::NotAsked => needs.push(Need::InternalValue),
+        InternalValue::Untraceable if internal_value_is_possible(facts) => {
+            if !facts.balances.contains_key(&scene.perspective) {
+                needs.push(Need::Balance(scene.perspective.into()));
+            }
+        }
+        InternalValue::Untraceable | InternalValue::Traced { .. } => {}
+    }
+    let is_known = |contract: &Account| contract.evm().is_none_or(|token| facts.tokens.contains_key(&token));
+    needs.extend(unknown_tokens(scene.told_legs(), is_known));
+    needs
+}
