@@ -12,7 +12,7 @@ use engine::evm::scene;
 use engine::evm::trace::{CallFrame, FlatTrace, from_call_tracer, from_flat};
 use engine::evm::{EvmFacts, InternalValue};
 use engine::legs::{Direction, legs};
-use engine::rules::compile::Opens;
+use engine::rules::compile::{self, Opens};
 use engine::solana::json::{ACCOUNTS_MAX, DATA_CHARS_MAX, INSTRUCTIONS_MAX};
 use engine::solana::{instructions, json};
 use engine::sources::calldata::{CALLS_MAX, Calldata, open};
@@ -214,6 +214,23 @@ pub fn logs(bytes: &[u8]) {
     read_evm(cases::plain(Chain::clone(&CHAIN), WALLET, to, logs), None);
 }
 
+/// Every way in which calls are packed inside calls.
+#[expect(clippy::expect_used, reason = "without them there is nothing to hold")]
+static PACKED: LazyLock<Vec<Opens>> = LazyLock::new(|| {
+    let ways = [
+        ("f(bytes data)", "data", None),
+        ("f(address to, uint256 value, bytes data)", "data", Some("to")),
+        ("f(bytes[] data)", "data[*]", None),
+        ("f(address[] to, bytes[] data)", "data[*]", Some("to[*]")),
+        ("f((address to, uint256 value, bytes data)[] calls)", "calls[*].data", Some("calls[*].to")),
+        ("f((bytes[2] data, address to) calls)", "calls.data[*]", Some("calls.to")),
+        ("f()", "@handle_ops", None),
+        ("f()", "@multi_send", None),
+    ];
+    let opens = |(signature, path, target)| compile::opens(path, target, &compile::call_shape(signature)?);
+    ways.into_iter().map(|way| opens(way).expect("it compiles")).collect()
+});
+
 /// Calldata around the calls that packs know: two bytes choose the call, the rest are its arguments. The calls packed inside are parts of it.
 pub fn calldata(bytes: &[u8]) {
     let mut rest = Taken(bytes);
@@ -221,16 +238,7 @@ pub fn calldata(bytes: &[u8]) {
     let selector = SELECTORS.get(at.checked_rem(SELECTORS.len()).unwrap_or(0)).copied().unwrap_or_default();
     let input = [selector.as_slice(), rest.0].concat();
     if let Some(call) = Calldata::split(&input) {
-        let packed = [
-            Opens::One { data: 0, to: None },
-            Opens::One { data: 2, to: Some(0) },
-            Opens::Many { data: 0, to: None },
-            Opens::Many { data: 1, to: Some(0) },
-            Opens::UserOperations,
-            Opens::Packed,
-            Opens::Calls,
-        ];
-        for opens in packed {
+        for opens in PACKED.iter() {
             let inside = open(&call, opens, WETH, WALLET);
             assert!(inside.len() <= CALLS_MAX);
             let bounds = call.arguments.as_ptr_range();

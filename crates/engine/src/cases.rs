@@ -4,7 +4,8 @@
 //! Words for accounts: `wallet` (whose reading it is), `other` (a person), `stranger` (a contract nobody knows), `zero`, a role of the
 //! pack (its first contract on the chain), `role.2` (its second), `pool(A,B)` or `pool(A,B,500)` (a pool of the pack's factory), an
 //! address. Words for assets: `native`, `wrapped`, a capital letter or any account (its ERC-20 token), `A#7` (an NFT). A move is
-//! `wallet > pool: 1000 A`, a log `pool: Supply(reserve=A, amount=1000)`; what is not named is zero. On Solana programs log nothing
+//! `wallet > pool: 1000 A`, a log `pool: Supply(reserve=A, amount=1000)`; parameters are named by path, such as `amounts[1]=7`, and
+//! what is not named is zero. On Solana programs log nothing
 //! that is read: `solana` tells how their instructions are written.
 
 mod solana;
@@ -25,7 +26,8 @@ use crate::evm::{EvmFacts, InternalValue};
 use crate::knowledge::Knowledge;
 use crate::question::Question;
 use crate::read::FamilyScene;
-use crate::rules::compile::{self, CallShape, EventShape, Field, Fields};
+use crate::rules::abi;
+use crate::rules::compile::{self, CallShape, EventShape, Field, Shape};
 use crate::rules::file::{CaseRow, Derive, EVERY_CHAIN, PackFile};
 use crate::rules::solana::SOLANA;
 use crate::rules::{Fault, Pack, Rules};
@@ -301,9 +303,9 @@ impl Stage<'_> {
         let (emitter, event) =
             text.split_once(": ").ok_or_else(|| format!("log `{text}` does not read `emitter: Event(…)`"))?;
         let (name, values) = self.values(event)?;
-        let fits = |shape: &EventShape| shape.name == name && has_all(&shape.fields, &values);
+        let fits = |shape: &EventShape| shape.name() == name && has_all(shape, &values);
         // Of several of one name, the one that leaves the fewest parameters unnamed.
-        let count = |shape: &EventShape| shape.fields.len();
+        let count = |shape: &EventShape| shape.signature.params.len();
         let own = events(self.file).filter(fits).min_by_key(count);
         let shape = own.or_else(|| {
             self.others.events.iter().filter(|shape| fits(shape)).min_by_key(|shape| count(shape)).cloned()
@@ -313,31 +315,25 @@ impl Stage<'_> {
         if let Some(first) = topics.first_mut() {
             *first = shape.topic0;
         }
-        let mut words = vec![[0_u8; 32]; shape.layout.words];
-        for (field, value) in placed(&shape.fields, &values) {
-            match field {
-                Field::Topic(at) => topics.get_mut(at).into_iter().for_each(|topic| *topic = B256::from(value)),
-                Field::Word(at) => words.get_mut(at).into_iter().for_each(|word| *word = value.to_be_bytes()),
+        for (path, value) in &values {
+            if let Ok(Field::Topic(at)) = shape.word(path) {
+                topics.get_mut(at).into_iter().for_each(|topic| *topic = B256::from(*value));
             }
         }
-        Ok(Log { address: self.account(emitter.trim())?, topics, data: Bytes::from(words.concat()), log_index: None })
+        let data = shape.signature.params.iter().filter(|param| !param.indexed);
+        let data = Bytes::from(encoded(data, &values));
+        Ok(Log { address: self.account(emitter.trim())?, topics, data, log_index: None })
     }
 
     fn calldata(&self, text: &str) -> Result<Bytes, String> {
         let (name, values) = self.values(text)?;
-        let fits = |shape: &CallShape| shape.name == name && has_all(&shape.fields, &values);
-        let count = |shape: &CallShape| shape.fields.len();
+        let fits = |shape: &CallShape| shape.name() == name && has_all(shape, &values);
+        let count = |shape: &CallShape| shape.signature.params.len();
         let own = calls(self.file).filter(fits).min_by_key(count);
         let shape = own
             .or_else(|| self.others.calls.iter().filter(|shape| fits(shape)).min_by_key(|shape| count(shape)).cloned());
         let shape = shape.ok_or_else(|| format!("no pack knows a call `{text}`"))?;
-        let mut words = vec![[0_u8; 32]; shape.words];
-        for (field, value) in placed(&shape.fields, &values) {
-            if let Field::Word(at) = field {
-                words.get_mut(at).into_iter().for_each(|word| *word = value.to_be_bytes());
-            }
-        }
-        Ok(Bytes::from([shape.selector.as_slice(), &words.concat()].concat()))
+        Ok(Bytes::from([shape.selector.as_slice(), &encoded(&shape.signature.params, &values)].concat()))
     }
 
     /// `Name(parameter=value, …)`
@@ -413,14 +409,21 @@ fn calls(file: &PackFile) -> impl Iterator<Item = CallShape> {
     rows.chain(actors).filter_map(|text| compile::call_shape(text).ok())
 }
 
-fn has_all(fields: &Fields, values: &[(String, U256)]) -> bool {
-    values.iter().all(|(name, _)| fields.iter().any(|(known, _)| known == name))
+fn has_all(shape: &Shape, values: &[(String, U256)]) -> bool {
+    values.iter().all(|(path, _)| shape.word(path).is_ok())
 }
 
-fn placed<'a>(fields: &'a Fields, values: &'a [(String, U256)]) -> impl Iterator<Item = (Field, U256)> + 'a {
-    values.iter().filter_map(move |(name, value)| {
-        fields.iter().find(|(known, _)| known == name).map(|(_, field)| (*field, *value))
-    })
+/// The bytes of parameters by path: `amounts[1]=7` makes a list of two.
+fn encoded<'a>(params: impl IntoIterator<Item = &'a abi::Param> + Clone, values: &[(String, U256)]) -> Vec<u8> {
+    let value = |path: &str| values.iter().find(|(named, _)| named == path).map_or(U256::ZERO, |(_, value)| *value);
+    let length = |path: &str| {
+        let named = values.iter().find(|(named, _)| named.strip_prefix(path) == Some(".length"));
+        let index = |named: &str| named.strip_prefix(path)?.strip_prefix('[')?.split_once(']')?.0.parse::<usize>().ok();
+        let longest = values.iter().filter_map(|(named, _)| index(named)).max();
+        let implied = longest.map_or(0, |last| last.saturating_add(1));
+        named.map_or(implied, |(_, length)| usize::try_from(*length).unwrap_or(usize::MAX))
+    };
+    abi::encode(params, &value, &length)
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
 //! Protocol knowledge, compiled from data: packs under `protocols/`, canonical tokens under `tokens/`. Indexed by topic,
 //! selector and contract, so that a pack more costs no time per transaction.
 
+pub mod abi;
 pub mod compile;
 pub mod file;
 mod filter;
 mod load;
+pub mod path;
 pub mod solana;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +14,7 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, FixedBytes};
 
-use compile::{ActorRule, CallRule, EventRule};
+use compile::{ActorRule, CallRule, EventRule, NftRule};
 pub use file::EVERY_CHAIN;
 use file::{Derive, PackFile, Way};
 use filter::Filter;
@@ -80,9 +82,6 @@ pub struct TransferRule {
     pub native: bool,
 }
 
-/// A pool is proved by trying one fee after another. Most pools have one of these.
-const USUAL_FEES: [u32; 4] = [3000, 500, 10000, 100];
-
 /// A pack that knows a contract, and as what.
 #[derive(Debug, Clone)]
 pub struct Holder {
@@ -100,6 +99,8 @@ pub struct ChainRules {
     known: Filter,
     factories: Vec<Factory>,
     fees: Vec<u32>,
+    /// Contracts whose NFTs are logged otherwise than ERC-721 asks.
+    nfts: BTreeMap<Address, Arc<NftRule>>,
     /// Folded symbols of canonical tokens, and their contracts. A canonical token never collides, even once renamed.
     canonical_symbols: BTreeSet<String>,
     canonical: BTreeSet<Address>,
@@ -153,7 +154,13 @@ impl ChainRules {
         self.holders(contract).iter().filter(|holder| !holder.is_quiet).map(|holder| holder.pack)
     }
 
-    /// Fee tiers of any factory here, each once, those of most pools first.
+    /// How the contract logs its NFTs, where it is not as ERC-721 asks.
+    pub fn nfts(&self, contract: Address) -> Option<&NftRule> {
+        let is_known = !self.nfts.is_empty() && self.known.may_hold(contract.as_slice());
+        is_known.then(|| self.nfts.get(&contract)).flatten().map(Arc::as_ref)
+    }
+
+    /// Fee tiers of any factory here, each once. A pool is proved by trying one after another, so those come first that packs list first.
     pub fn fees(&self) -> &[u32] {
         &self.fees
     }
@@ -179,14 +186,17 @@ impl ChainRules {
             self.contracts.entry(*contract).or_default().extend(holders.iter().cloned());
         }
         self.factories.extend(every.factories.iter().cloned());
+        self.nfts.extend(every.nfts.iter().map(|(contract, rule)| (*contract, Arc::clone(rule))));
     }
 
     /// Once everything stands: what spares a search.
     fn index(&mut self) {
         self.known = Filter::of(self.contracts.keys().map(|contract| contract.as_slice()));
-        let fees: BTreeSet<u32> = self.factories.iter().flat_map(|factory| &factory.fees).copied().collect();
-        self.fees = fees.into_iter().collect();
-        self.fees.sort_by_key(|fee| USUAL_FEES.iter().position(|usual| usual == fee).unwrap_or(USUAL_FEES.len()));
+        let placed = self.factories.iter().flat_map(|factory| factory.fees.iter().enumerate());
+        let mut placed: Vec<(usize, u32)> = placed.map(|(place, fee)| (place, *fee)).collect();
+        placed.sort_unstable();
+        let mut seen = BTreeSet::new();
+        self.fees = placed.into_iter().map(|(_, fee)| fee).filter(|fee| seen.insert(*fee)).collect();
     }
 }
 

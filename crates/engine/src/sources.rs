@@ -7,6 +7,7 @@ pub mod explain;
 pub mod pools;
 pub mod positions;
 pub mod protocol;
+pub mod readers;
 pub mod shape;
 pub mod spam;
 pub mod standing;

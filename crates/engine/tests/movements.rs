@@ -4,12 +4,12 @@
 
 mod facts;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use alloy_primitives::{Address, B256, Bytes, U64, U256, address, keccak256};
 use engine::asset::{Asset, Movement, NftKind};
 use engine::evm::json::Log;
-use engine::evm::movements::movements;
+use engine::evm::movements;
 use engine::evm::trace::InternalTransfer;
 use engine::evm::{EvmFacts, InternalValue};
 use engine::{Category, Facts, Knowledge, Missing, Question, Token};
@@ -33,6 +33,11 @@ fn log(emitter: Address, signature: &str, indexed: &[B256], data: &[B256]) -> Lo
 
 fn with(logs: Vec<Log>) -> EvmFacts {
     facts::of(WALLET, OTHER, logs)
+}
+
+fn movements(facts: &EvmFacts) -> Vec<Movement> {
+    static RULES: LazyLock<Rules> = LazyLock::new(|| Rules::embedded().unwrap());
+    movements::movements(facts, RULES.on("ethereum"))
 }
 
 fn one(facts: &EvmFacts) -> (Asset, Address, Address, u64) {

@@ -9,7 +9,7 @@ use alloy_primitives::Address;
 use super::json::{Log, word_address};
 use super::{EvmFacts, LOGS_MAX};
 use crate::asset::{Account, Movement};
-use crate::rules::compile::{ActorRule, Field, Place};
+use crate::rules::compile::{ActorRule, Place};
 use crate::rules::{ChainRules, Rules};
 
 /// Accounts in one bundle that are told apart; past it the bundle is still known to hold several.
@@ -44,9 +44,8 @@ pub fn speaks(rule: &ActorRule, log: &Log, facts: &EvmFacts, known: &ChainRules)
 }
 
 fn named(rule: &ActorRule, log: &Log) -> Option<Address> {
-    match rule.who {
+    match &rule.who {
         None => Some(log.address),
-        Some(Field::Topic(at)) => log.topics.get(at).and_then(|word| word_address(&word.0)),
-        Some(Field::Word(at)) => log.data_address(at),
+        Some(field) => log.field(field, 0).and_then(word_address),
     }
 }

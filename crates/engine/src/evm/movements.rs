@@ -1,15 +1,16 @@
 //! Every movement that the ledger shows: native value, internal value, tokens and NFTs. They are the ground truth;
 //! amounts in calldata are never trusted.
 
-use std::cell::LazyCell;
 use std::collections::BTreeMap;
 
-use alloy_primitives::{Address, B256, U256, address, b256};
+use alloy_primitives::{Address, B256, U256, b256};
 
 use super::json::{Log, word_address};
 use super::{EvmFacts, InternalValue};
 use crate::asset::{Account, Asset, Movement, NftKind, Seen};
 use crate::chain::Chain;
+use crate::rules::ChainRules;
+use crate::rules::compile::NftRule;
 
 pub const TRANSFER: B256 = b256!("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef");
 pub const TRANSFER_SINGLE: B256 = b256!("c3d58168c5ae7397731d063d5bbf3d657854427343f4c083240f7aacaa2d0f62");
@@ -18,10 +19,6 @@ pub const DEPOSIT: B256 = b256!("e1fffcc4923d04b559f4d29a8bfc6cda04eb5b0d3c46075
 pub const WITHDRAWAL: B256 = b256!("7fcf532c15f0a6db0bd6d0e038bea71d30d808c7d98cb3bf7268a95bf5081b65");
 /// Polygon's own log of a native move: `LogTransfer(token, from, to, amount, …)`.
 const LOG_TRANSFER: B256 = b256!("e6497e3ee548a3372136af2fcb0696db31fc6cf20260707645068bd3fe97f3c4");
-const PUNK_TRANSFER: B256 = b256!("05af636b70da6819000c49f85b21fa82081c632069bb626f30932034099107d8");
-const PUNK_BOUGHT: B256 = b256!("58e5d5a525e3b40bc15abaa38b5882678db1ee68befd2f60bafe3a7fd06db9e3");
-/// The contract at the root of its kind, older than ERC-721. Checked against the project's site and explorer labels.
-const CRYPTOPUNKS: Address = address!("b47e3cd837dDF8e4c57F05d70Ab865de6e193BBB");
 
 /// Ids in one ERC-1155 batch; a log that claims more is not read.
 const BATCH_IDS_MAX: usize = 10_000;
@@ -29,20 +26,23 @@ const BATCH_IDS_MAX: usize = 10_000;
 /// Transaction types whose value was minted by the chain itself out of a deposit on its parent.
 const ARBITRUM_DEPOSIT: u64 = 0x64;
 
-pub fn movements(facts: &EvmFacts) -> Vec<Movement> {
+/// `known` tells which contracts log their NFTs otherwise than the standards ask.
+pub fn movements(facts: &EvmFacts, known: &ChainRules) -> Vec<Movement> {
     let logs = &facts.receipt.logs;
     let mut found = native(facts);
     found.reserve(logs.len());
     let mut native_unmatched = if facts.chain.native_log.is_some() { counted(&found) } else { BTreeMap::new() };
-    let punks = LazyCell::new(|| punks(logs));
     for (position, log) in logs.iter().enumerate() {
         let Some(topic0) = log.topic0() else { continue };
         if facts.chain.native_log == Some(log.address) {
             found.extend(native_logged(log, position, &facts.chain, &mut native_unmatched));
             continue;
         }
+        if let Some(rule) = known.nfts(log.address) {
+            found.extend(own_nft(rule, log, position, logs));
+            continue;
+        }
         match topic0 {
-            TRANSFER if log.address == CRYPTOPUNKS => found.extend(punk(log, position, &punks)),
             TRANSFER => found.extend(transfer(log, position, facts)),
             TRANSFER_SINGLE => found.extend(erc1155_single(log, position)),
             TRANSFER_BATCH => erc1155_batch(log, position, &mut found),
@@ -141,22 +141,25 @@ fn nft(contract: Address, id: U256, kind: NftKind) -> Asset {
     Asset::Nft { contract: contract.into(), id, kind }
 }
 
-/// Which punk, and in which log that stands.
-fn punks(logs: &[Log]) -> Vec<(usize, U256)> {
-    let of_punks = logs.iter().enumerate().filter(|(_, log)| log.address == CRYPTOPUNKS);
-    let index = |log: &Log| match log.topic0()? {
-        PUNK_TRANSFER => log.data_u256(0),
-        PUNK_BOUGHT => log.topics.get(1).map(|word| U256::from_be_bytes(word.0)),
-        _ => None,
+/// Who moved is in this log, and which NFT in the next one of its contract that tells.
+fn own_nft(rule: &NftRule, log: &Log, position: usize, logs: &[Log]) -> Option<Movement> {
+    if log.topic0() != Some(rule.moved.topic0) || !rule.moved.layout.fits(log) {
+        return None;
+    }
+    let named = |other: &Log| {
+        let mut events = rule.named.iter().filter(|(event, _)| other.topic0() == Some(event.topic0));
+        let (_, id) = events.find(|(event, _)| event.layout.fits(other))?;
+        other.field(id, 0).map(|word| U256::from_be_bytes(*word))
     };
-    of_punks.filter_map(|(position, log)| Some((position, index(log)?))).collect()
-}
-
-/// CryptoPunks logs who moved in one log and which punk in a later one, and its sale log can name the wrong buyer.
-fn punk(log: &Log, position: usize, punks: &[(usize, U256)]) -> Option<Movement> {
-    let (_, index) = punks.get(punks.partition_point(|(at, _)| *at < position))?;
-    let asset = nft(CRYPTOPUNKS, *index, NftKind::Cryptopunk);
-    Some(movement(asset, log.topic_address(1)?, log.topic_address(2)?, U256::ONE, Seen::Log(position)))
+    let id = logs.iter().skip(position).filter(|other| other.address == log.address).find_map(named)?;
+    let party = |field| log.field(field, 0).and_then(word_address);
+    Some(movement(
+        nft(log.address, id, rule.kind),
+        party(&rule.from)?,
+        party(&rule.to)?,
+        U256::ONE,
+        Seen::Log(position),
+    ))
 }
 
 fn erc1155_single(log: &Log, position: usize) -> Option<Movement> {

@@ -59,8 +59,8 @@ pub fn read<'a>(
     rules: &'a Rules,
 ) -> Result<EvmScene<'a>, WalletNotInTransaction> {
     let outcome = outcome(facts);
-    let mut movements = if outcome == Outcome::Failed { Vec::new() } else { movements(facts) };
     let known = rules.on(facts.chain.rules_slug());
+    let mut movements = if outcome == Outcome::Failed { Vec::new() } else { movements(facts, known) };
     let carried = actor::carried(facts, &movements, rules, known);
     let perspective = match question.wallet.as_ref() {
         None => carried.first().copied().unwrap_or(facts.transaction.from),

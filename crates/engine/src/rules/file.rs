@@ -1,10 +1,15 @@
 //! A rule pack as an analyst writes it: one TOML file per protocol. Everything here is text; `compile` gives it meaning.
 
+mod signatures;
+
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
+pub use signatures::{OneOrMore, Signatures};
+
+use crate::asset::NftKind;
 use crate::opinion::Role;
 
 /// Chain key of a contract that stands at the same address on every chain.
@@ -35,10 +40,12 @@ pub struct PackFile {
     pub quiet: Vec<String>,
     #[serde(default)]
     pub factory: Vec<FactoryRow>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "each_signature")]
     pub event: Vec<EventRow>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "each_signature")]
     pub call: Vec<CallRow>,
+    #[serde(default)]
+    pub nft: Vec<NftRow>,
     #[serde(default)]
     pub transfer: Vec<TransferRow>,
     #[serde(default)]
@@ -196,12 +203,26 @@ pub enum Derive {
     Algebra,
 }
 
+/// NFTs that are logged otherwise than ERC-721 asks: who moved in one log, and which one in the next of others.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct EventRow {
+pub struct NftRow {
+    /// The role whose contracts are the NFTs.
+    pub on: Spanned<String>,
+    pub kind: NftKind,
+    /// The event that tells who moved, in its parameters `from` and `to`.
+    pub moved: Spanned<String>,
+    /// Events one of which then tells which NFT it was, in its parameter `id`.
+    pub named: Vec<Spanned<String>>,
+}
+
+/// Written with one signature or several; in a `PackFile` every row has one.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EventRow<S = Spanned<String>> {
     /// A role of this pack (verified), or `anywhere`, `@called`, `@moved`, `@wrapped_native`.
     pub on: String,
-    pub signature: Spanned<String>,
+    pub signature: S,
     /// For an anonymous event: what its first topic must be. Its indexed parameters then begin at that topic.
     #[serde(default)]
     pub topic0: Option<String>,
@@ -220,9 +241,9 @@ pub struct EventRow {
     /// Only when it did not.
     #[serde(default)]
     pub without: Option<String>,
-    /// Only when these parameters have these values (hex or decimal; an address as a number).
+    /// Only when these parameters have these values, or one of them (hex or decimal; an address as a number).
     #[serde(default)]
-    pub equals: BTreeMap<String, String>,
+    pub equals: BTreeMap<String, OneOrMore<String>>,
     /// Only when each of these parameters equals the other.
     #[serde(default)]
     pub same: BTreeMap<String, String>,
@@ -240,8 +261,9 @@ pub struct EventRow {
     /// The emitter may prove itself as a pool of a known factory.
     #[serde(default)]
     pub derive: Option<Derive>,
+    /// What data cannot say is a small reader in Rust, by its name in `sources::readers`.
     #[serde(default)]
-    pub reader: Option<Reader>,
+    pub reader: Option<Spanned<String>>,
     /// Only this protocol logs it: a name where nothing better gives one, never more weight.
     #[serde(default)]
     pub own: bool,
@@ -252,9 +274,9 @@ pub struct EventRow {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct CallRow {
+pub struct CallRow<S = Spanned<String>> {
     pub on: String,
-    pub signature: Spanned<String>,
+    pub signature: S,
     /// Absent on a call that only carries others, such as a multicall.
     #[serde(default)]
     pub means: Option<String>,
@@ -264,10 +286,10 @@ pub struct CallRow {
     pub out: Vec<String>,
     #[serde(default, rename = "in")]
     pub incoming: Vec<String>,
-    /// The parameter that holds the calls inside, `bytes` or `bytes[]`, or `@` and the name of a packing that the engine reads.
+    /// The `bytes` that hold the calls inside, as a path, or `@` and the name of a packing that the engine reads.
     #[serde(default)]
     pub opens: Option<String>,
-    /// The parameter that names whom they go to, `address` or `address[]`; without it, the same contract.
+    /// The `address` that they go to, as a path; without it, the same contract.
     #[serde(default)]
     pub target: Option<String>,
     /// Only when this parameter is zero: an approval of nothing is a revocation.
@@ -279,14 +301,13 @@ fn sender_only() -> Vec<String> {
     vec!["@sender".to_owned()]
 }
 
-/// What data cannot say is a small reader in Rust, named from the pack.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Reader {
-    /// What a position paid out: principal as far as it was decreased, fees beyond.
-    Collected,
-    /// An ERC-4626 vault: its assets may go straight on into another.
-    Vault,
-    /// The emitter is a pool: what the wallet sent in and took out of pools is a swap.
-    Amm,
+/// Rows with one signature each, out of rows that may have several.
+fn each_signature<'de, D, R>(deserializer: D) -> Result<Vec<R>, D::Error>
+where
+    D: Deserializer<'de>,
+    R: signatures::Row,
+    R::Written: Deserialize<'de>,
+{
+    let written = Vec::<R::Written>::deserialize(deserializer)?;
+    Ok(written.into_iter().flat_map(R::each).collect())
 }

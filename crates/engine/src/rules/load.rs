@@ -9,7 +9,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use toml::Spanned;
 
-use super::compile::{self, ActorRule, CallRule, EventRule, Place};
+use super::compile::{self, ActorRule, CallRule, EventRule, NftRule, Place};
 use super::file::{EVERY_CHAIN, PackFile};
 use super::filter::Filter;
 use super::solana::{self, SOLANA, SolanaRules};
@@ -97,7 +97,7 @@ impl Loader {
 
     fn pack(&mut self, source: Source<'_>, file: PackFile) {
         let (pack, stem) = (self.packs.len(), source.stem);
-        let mut faults = Vec::new();
+        let (mut faults, mut nfts) = (Vec::new(), Vec::new());
         let mut at = |signature: &Spanned<String>, what: String| {
             faults.push(source.fault(Some(signature.span()), format!("`{}`: {what}", signature.get_ref())));
         };
@@ -111,6 +111,12 @@ impl Loader {
             match compile::call(pack, stem, row) {
                 Ok(rule) => self.calls.entry(rule.selector).or_default().push(rule),
                 Err(what) => at(&row.signature, what),
+            }
+        }
+        for row in &file.nft {
+            match compile::nft(row) {
+                Ok(rule) => nfts.push((row.on.get_ref(), Arc::new(rule))),
+                Err(what) => at(&row.moved, what),
             }
         }
         for row in &file.actor {
@@ -153,6 +159,9 @@ impl Loader {
         self.transfers.push(transfers);
         self.faults.extend(faults);
         self.contracts(&source, pack, &file);
+        for (role, rule) in nfts {
+            self.nfts(&file, role, &rule);
+        }
         self.factories(&source, pack, &file);
         self.faults.extend(roles(&source, &file));
         let sources: BTreeSet<&String> = file.links.iter().collect();
@@ -194,6 +203,15 @@ impl Loader {
                     }
                 }
             }
+        }
+    }
+
+    /// Addresses that do not parse were found before.
+    fn nfts(&mut self, file: &PackFile, role: &str, rule: &Arc<NftRule>) {
+        for (slug, addresses) in file.contracts.get(role).into_iter().flatten().filter(|(slug, _)| *slug != SOLANA) {
+            let chain = self.chains.entry(slug.clone()).or_default();
+            let addresses = addresses.iter().filter_map(|text| compile::address(text.get_ref()).ok());
+            chain.nfts.extend(addresses.map(|address| (address, Arc::clone(rule))));
         }
     }
 
@@ -317,8 +335,9 @@ fn roles(source: &Source<'_>, file: &PackFile) -> Vec<Fault> {
     let transfers = file.transfer.iter().map(|row| (row.with.get_ref(), &row.with));
     let held = file.event.iter().flat_map(|row| row.holds.values().map(|role| (role, &row.signature)));
     let instructions = file.instruction.iter().map(|row| (row.on.get_ref(), &row.on));
+    let nfts = file.nft.iter().map(|row| (row.on.get_ref(), &row.on));
     let mut used = BTreeSet::new();
-    for (role, at) in instructions.chain(held).chain(events).chain(calls).chain(actors).chain(transfers) {
+    for (role, at) in instructions.chain(nfts).chain(held).chain(events).chain(calls).chain(actors).chain(transfers) {
         let is_class = role == "anywhere" || role.starts_with('@');
         if !is_class && !file.contracts.contains_key(role) {
             let what = format!("a rule stands on role `{role}`, which has no contracts");

@@ -4,26 +4,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use alloy_primitives::Address;
-
-use super::standing::{Standing, proved};
+use super::readers::Matched;
+use super::standing::proved;
 use crate::asset::{Account, Asset, Movement, Seen};
 use crate::category::Category;
 use crate::evm::scene::EvmScene;
 use crate::legs::{Direction, Leg};
 use crate::opinion::{LegSet, Opinion, Source, Strength};
 use crate::rules::Rules;
-use crate::rules::compile::EventRule;
 
-#[derive(Debug)]
-pub struct PoolLog<'a> {
-    pub position: usize,
-    pub pool: Address,
-    pub rule: &'a EventRule,
-    pub standing: Standing,
-}
-
-pub fn opinions(scene: &EvmScene<'_>, rules: &Rules, logs: &[PoolLog<'_>]) -> Vec<Opinion> {
+pub fn opinions(scene: &EvmScene<'_>, rules: &Rules, logs: &[Matched<'_>]) -> Vec<Opinion> {
     if logs.is_empty() || !has_both_directions(&scene.legs) {
         return Vec::new();
     }
@@ -39,7 +29,9 @@ pub fn opinions(scene: &EvmScene<'_>, rules: &Rules, logs: &[PoolLog<'_>]) -> Ve
             directions.insert(leg.direction);
         }
     }
-    let Some(first) = logs.iter().find(|log| touched.contains(&Account::from(log.pool))) else { return Vec::new() };
+    let Some(first) = logs.iter().find(|log| touched.contains(&Account::from(log.log.address))) else {
+        return Vec::new();
+    };
     if directions.len() < 2 {
         return Vec::new();
     }
@@ -64,9 +56,9 @@ struct Passed {
 }
 
 /// Those that swapped: they took one asset in and gave another out.
-fn pools(scene: &EvmScene<'_>, logs: &[PoolLog<'_>]) -> BTreeSet<Account> {
+fn pools(scene: &EvmScene<'_>, logs: &[Matched<'_>]) -> BTreeSet<Account> {
     let mut passed: BTreeMap<Account, Passed> =
-        logs.iter().map(|log| (Account::from(log.pool), Passed::default())).collect();
+        logs.iter().map(|log| (Account::from(log.log.address), Passed::default())).collect();
     for m in &scene.movements {
         if let Some(pool) = passed.get_mut(&m.to) {
             pool.is_mixed |= pool.took.get_or_insert(m.asset) != &m.asset;
@@ -133,14 +125,14 @@ fn reaches(
 fn standing(
     scene: &EvmScene<'_>,
     rules: &Rules,
-    logs: &[PoolLog<'_>],
+    logs: &[Matched<'_>],
     touched: &BTreeSet<Account>,
 ) -> (Strength, Option<Arc<str>>) {
-    let mut of_touched: Vec<&PoolLog<'_>> =
-        logs.iter().filter(|log| touched.contains(&Account::from(log.pool))).collect();
-    of_touched.sort_by_key(|log| log.pool);
+    let mut of_touched: Vec<&Matched<'_>> =
+        logs.iter().filter(|log| touched.contains(&Account::from(log.log.address))).collect();
+    of_touched.sort_by_key(|log| log.log.address);
     let mut packs = BTreeSet::new();
-    for of_pool in of_touched.chunk_by(|one, other| one.pool == other.pool) {
+    for of_pool in of_touched.chunk_by(|one, other| one.log.address == other.log.address) {
         match voucher(scene, of_pool) {
             Some(pack) => packs.insert(pack),
             None => return (Strength::Standard, None),
@@ -154,11 +146,11 @@ fn standing(
 
 /// The pack that vouches for a pool. A proof costs hashes, and a pool may log a thousand times: it is tried once for each way
 /// that the pool may have been made.
-fn voucher(scene: &EvmScene<'_>, of_pool: &[&PoolLog<'_>]) -> Option<usize> {
+fn voucher(scene: &EvmScene<'_>, of_pool: &[&Matched<'_>]) -> Option<usize> {
     let mut tried = BTreeSet::new();
     let mut untried = of_pool.iter().filter(|log| tried.insert((log.rule.derive, log.standing)));
     let verified = untried.find_map(|log| {
-        let standing = proved(scene, log.rule, log.pool, log.standing);
+        let standing = proved(scene, log.rule, log.log.address, log.standing);
         (standing.strength == Strength::Verified).then_some(standing)
     });
     verified.map(|standing| standing.pack)

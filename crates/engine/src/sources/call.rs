@@ -63,7 +63,7 @@ fn asked(scene: &EvmScene<'_>, rules: &Rules, is_cut: &mut bool) -> Vec<Opinion>
         let Some(call) = Calldata::split(input) else { continue };
         for rule in rules.calls(&call.selector) {
             let Some(strength) = standing(scene, rule, target) else { continue };
-            match rule.opens {
+            match &rule.opens {
                 Some(opens) if depth < CALL_DEPTH_MAX => {
                     let inside = calldata::open(&call, opens, target, scene.perspective);
                     open.extend(inside.into_iter().rev().map(|inner| (inner, depth.saturating_add(1))));
@@ -112,7 +112,8 @@ fn opinion(
 ) -> Option<Opinion> {
     let category = rule.means?;
     let complete = call.arguments.len() >= rule.words.saturating_mul(32);
-    let zero_asked = rule.zero.is_none_or(|field| call.amount(field).is_some_and(|amount| amount.is_zero()));
+    let zero_asked =
+        rule.zero.as_ref().is_none_or(|field| call.amount(field, 0).is_some_and(|amount| amount.is_zero()));
     if !complete || !zero_asked || !speaks_of(scene, &rule.who, call) {
         return None;
     }

@@ -2,9 +2,10 @@
 
 use alloy_primitives::{Address, FixedBytes, U256};
 
-use super::explain::Words;
+use super::explain::{Words, count};
 use crate::evm::json::word_address;
 use crate::rules::compile::{Field, Opens};
+use crate::rules::path;
 
 /// Calls looked at in one transaction.
 pub const CALLS_MAX: usize = 256;
@@ -23,38 +24,24 @@ pub struct Calldata<'a> {
 }
 
 /// The calls inside, as far as they can be read; what is malformed is left out.
-pub fn open<'a>(call: &Calldata<'a>, opens: Opens, target: Address, acting: Address) -> Vec<Call<'a>> {
-    match opens {
-        Opens::One { data, to } => one(call, data, to, target).into_iter().collect(),
-        Opens::Many { data, to } => many(call, data, to, target).unwrap_or_default(),
-        Opens::UserOperations => user_operations(call, acting).unwrap_or_default(),
-        Opens::Packed => packed(call).unwrap_or_default(),
-        Opens::Calls => calls(call).unwrap_or_default(),
-    }
-}
-
-fn one<'a>(call: &Calldata<'a>, data: usize, to: Option<usize>, target: Address) -> Option<Call<'a>> {
-    let target = match to {
-        Some(word) => word_address(call.word(word)?)?,
-        None => target,
+pub fn open<'a>(call: &Calldata<'a>, opens: &Opens, target: Address, acting: Address) -> Vec<Call<'a>> {
+    let inside = match opens {
+        Opens::Inside { data, to } => inside(call, data, to.as_ref(), target),
+        Opens::UserOperations => user_operations(call, acting),
+        Opens::Packed => packed(call),
     };
-    Some(Call { target, input: call.bytes_at(call.offset(data)?)? })
+    inside.unwrap_or_default()
 }
 
-fn many<'a>(call: &Calldata<'a>, data: usize, to: Option<usize>, target: Address) -> Option<Vec<Call<'a>>> {
-    let members = call.members(call.offset(data)?)?;
-    let targets = to.map(|word| call.offset(word)).map_or(Some(None), |at| at.map(Some))?;
-    let mut found = Vec::new();
-    for (at, member) in members.into_iter().enumerate() {
-        let target = match targets {
-            Some(array) => {
-                call.word_at(array.checked_add(32)?.checked_add(at.checked_mul(32)?)?).and_then(word_address)?
-            }
+fn inside<'a>(call: &Calldata<'a>, data: &Field, to: Option<&Field>, target: Address) -> Option<Vec<Call<'a>>> {
+    let one = |member: usize| {
+        let target = match to {
+            Some(field) => call.address(field, member)?,
             None => target,
         };
-        found.push(Call { target, input: call.bytes_at(member)? });
-    }
-    Some(found)
+        Some(Call { target, input: call.bytes_at(data.locate(call.arguments, member)?)? })
+    };
+    (0..data.count(call.arguments)?.min(CALLS_MAX)).map(one).collect()
 }
 
 /// Only the operations of the account whose view this is; the account itself is called with the operation's calldata.
@@ -88,32 +75,18 @@ fn packed<'a>(call: &Calldata<'a>) -> Option<Vec<Call<'a>>> {
     Some(found)
 }
 
-fn calls<'a>(call: &Calldata<'a>) -> Option<Vec<Call<'a>>> {
-    const DATA_WORD: usize = 2;
-    let one = |tuple: usize| {
-        let offset = call.size_at(tuple.checked_add(DATA_WORD.checked_mul(32)?)?)?;
-        let target = call.word_at(tuple).and_then(word_address)?;
-        Some(Call { target, input: call.bytes_at(tuple.checked_add(offset)?)? })
-    };
-    call.members(call.offset(0)?)?.into_iter().map(one).collect()
-}
-
 impl<'a> Calldata<'a> {
     pub fn split(input: &'a [u8]) -> Option<Self> {
         let (selector, arguments) = input.split_first_chunk::<4>()?;
         Some(Self { selector: FixedBytes(*selector), arguments })
     }
 
-    fn word(&self, at: usize) -> Option<&'a [u8; 32]> {
-        self.word_at(at.checked_mul(32)?)
-    }
-
     fn word_at(&self, byte: usize) -> Option<&'a [u8; 32]> {
-        self.arguments.get(byte..)?.first_chunk()
+        path::word_at(self.arguments, byte)
     }
 
     fn size_at(&self, byte: usize) -> Option<usize> {
-        usize::try_from(U256::from_be_bytes(*self.word_at(byte)?)).ok()
+        path::size_at(self.arguments, byte)
     }
 
     /// Where a dynamic parameter begins, as its head word says.
@@ -136,17 +109,11 @@ impl<'a> Calldata<'a> {
 }
 
 impl Words for Calldata<'_> {
-    fn address(&self, field: Field) -> Option<Address> {
-        match field {
-            Field::Word(at) => self.word(at).and_then(word_address),
-            Field::Topic(_) => None,
-        }
+    fn word(&self, field: &Field, member: usize) -> Option<&[u8; 32]> {
+        field.word(self.arguments, member)
     }
 
-    fn amount(&self, field: Field) -> Option<U256> {
-        match field {
-            Field::Word(at) => self.word(at).map(|word| U256::from_be_bytes(*word)),
-            Field::Topic(_) => None,
-        }
+    fn count(&self, field: &Field) -> Option<usize> {
+        count(field, self.arguments)
     }
 }

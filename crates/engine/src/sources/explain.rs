@@ -3,10 +3,12 @@
 use alloy_primitives::{Address, U256, address};
 
 use crate::asset::{Account, Asset};
+use crate::evm::json::word_address;
 use crate::evm::scene::EvmScene;
 use crate::legs::{Direction, LEGS_MAX, Leg, position};
 use crate::opinion::LegSet;
-use crate::rules::compile::{LegSpec, What};
+use crate::rules::compile::{Field, LegSpec, What};
+use crate::rules::path::MEMBERS_MAX;
 
 /// Protocols that take any token write the native coin as this.
 const NATIVE_PLACEHOLDER: Address = address!("EeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE");
@@ -17,15 +19,30 @@ pub struct Explained {
     pub amounts: Vec<(usize, U256)>,
 }
 
-/// The words of a log or of calldata, by field.
+/// The words of a log or of calldata, by field. Where a field names each member of an array, `member` says which, from zero.
 pub trait Words {
-    /// Where the words stand among the logs; calldata has no such place.
+    /// The place of the words among the logs; calldata has none.
     fn position(&self) -> Option<usize> {
         None
     }
 
-    fn address(&self, field: crate::rules::compile::Field) -> Option<Address>;
-    fn amount(&self, field: crate::rules::compile::Field) -> Option<U256>;
+    fn word(&self, field: &Field, member: usize) -> Option<&[u8; 32]>;
+
+    /// How many members the field names: one, unless it repeats. `None` where that cannot be read, or is more than a rule looks at.
+    fn count(&self, field: &Field) -> Option<usize>;
+
+    fn address(&self, field: &Field, member: usize) -> Option<Address> {
+        self.word(field, member).and_then(word_address)
+    }
+
+    fn amount(&self, field: &Field, member: usize) -> Option<U256> {
+        self.word(field, member).map(|word| U256::from_be_bytes(*word))
+    }
+}
+
+/// How many members a field of a stranger's data names, if a rule looks at so many.
+pub fn count(field: &Field, data: &[u8]) -> Option<usize> {
+    field.count(data).filter(|count| *count <= MEMBERS_MAX)
 }
 
 /// Which legs the rule explains; `None` when a leg that it needs is not there.
@@ -39,13 +56,32 @@ pub fn explain(
     let mut explained = Explained::default();
     for (specs, direction) in [(out, Direction::Out), (incoming, Direction::In)] {
         for spec in specs {
-            let found = one(scene, spec, direction, emitter, words, &mut explained)?;
-            if !found && !spec.optional {
+            let times = times(spec, words)?;
+            // An empty list names no leg, so it does not show the one that the rule needs.
+            if times == 0 && !spec.optional {
                 return None;
+            }
+            for member in 0..times {
+                let found = one(scene, spec, direction, emitter, (words, member), &mut explained)?;
+                if !found && !spec.optional {
+                    return None;
+                }
             }
         }
     }
     Some(explained)
+}
+
+/// How often the words of a leg are said: once, or once for each member. Arrays that are named together are of one length.
+fn times(spec: &LegSpec, words: &impl Words) -> Option<usize> {
+    let mut times = None;
+    for field in spec.fields().filter(|field| field.repeats()) {
+        let count = words.count(field)?;
+        if *times.get_or_insert(count) != count {
+            return None;
+        }
+    }
+    Some(times.unwrap_or(1))
 }
 
 fn one(
@@ -53,28 +89,28 @@ fn one(
     spec: &LegSpec,
     direction: Direction,
     emitter: Address,
-    words: &impl Words,
+    (words, member): (&impl Words, usize),
     explained: &mut Explained,
 ) -> Option<bool> {
-    let amount = match spec.amount {
-        Some(field) => Some(words.amount(field)?),
+    let amount = match &spec.amount {
+        Some(field) => Some(words.amount(field, member)?),
         None => None,
     };
     // An event about nothing moved nothing.
     if amount.is_some_and(|amount| amount.is_zero()) {
         return Some(true);
     }
-    let asset = match spec.what {
-        What::Asset(field) | What::Item(field, _) => Some(words.address(field)?),
+    let asset = match &spec.what {
+        What::Asset(field) | What::Item(field, _) => Some(words.address(field, member)?),
         _ => None,
     };
-    let party = match spec.what {
+    let party = match &spec.what {
         What::Counterparty => Some(emitter),
-        What::With(field) => Some(words.address(field)?),
+        What::With(field) => Some(words.address(field, member)?),
         _ => None,
     };
-    let id = match spec.what {
-        What::Item(_, field) => Some(words.amount(field)?),
+    let id = match &spec.what {
+        What::Item(_, field) => Some(words.amount(field, member)?),
         _ => None,
     };
     let mut found = false;

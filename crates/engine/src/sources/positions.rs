@@ -1,20 +1,21 @@
 //! Liquidity positions that pay principal and fees in one go: what was decreased is principal, what came beyond it was earned.
 
-use alloy_primitives::{B256, U256, b256};
+use alloy_primitives::U256;
 
+use super::protocol;
+use super::readers::Matched;
 use crate::category::Category;
-use crate::evm::json::Log;
 use crate::evm::scene::EvmScene;
 use crate::opinion::{LegSet, Opinion, Role};
+use crate::rules::Rules;
+use crate::rules::compile::{Beside, Field};
 
-/// `DecreaseLiquidity(uint256 indexed tokenId, uint128 liquidity, uint256 amount0, uint256 amount1)`
-const DECREASE_LIQUIDITY: B256 = b256!("26f6a048ee9138f2c0ce266f322cb99228e8d619ae2bff30c67f8dcf9d2377b4");
-
-/// Splits a claim on `Collect(uint256 indexed tokenId, address recipient, uint256 amount0, uint256 amount1)`.
-pub fn split(scene: &EvmScene<'_>, whole: Opinion, collect: &Log) -> Vec<Opinion> {
-    let (Some(collected0), Some(principal)) = (collect.data_u256(1), decreased(scene, collect)) else {
-        return vec![whole];
-    };
+/// Splits what the rule says of a log that pays out. The event that its pack names in `beside` tells what was decreased: both logs name the
+/// position in indexed parameters of one name, and the amounts in others.
+pub fn split(scene: &EvmScene<'_>, rules: &Rules, matched: &Matched<'_>) -> Vec<Opinion> {
+    let Some(whole) = protocol::opinion(scene, rules, matched) else { return Vec::new() };
+    let paid = matched.rule.only.beside.as_ref().and_then(|beside| decreased(scene, matched, beside));
+    let Some(paid) = paid.filter(|paid| !paid.is_empty()) else { return vec![whole] };
     let mut withdrawn = Opinion { explains: LegSet::EMPTY, amounts: Vec::new(), ..whole.clone() };
     let mut earned = Opinion {
         category: Category::Reward,
@@ -28,8 +29,8 @@ pub fn split(scene: &EvmScene<'_>, whole: Opinion, collect: &Log) -> Vec<Opinion
         withdrawn.explains.insert(leg);
     }
     for (leg, collected) in whole.amounts {
-        let stake = if collected == collected0 { principal.0 } else { principal.1 };
-        let part = stake.min(collected);
+        let same = paid.iter().find(|paid| paid.collected == collected).or(paid.last());
+        let part = same.map_or(U256::ZERO, |paid| paid.principal).min(collected);
         for (opinion, amount) in [(&mut withdrawn, part), (&mut earned, collected.saturating_sub(part))] {
             if !amount.is_zero() {
                 opinion.explains.insert(leg);
@@ -40,18 +41,30 @@ pub fn split(scene: &EvmScene<'_>, whole: Opinion, collect: &Log) -> Vec<Opinion
     [withdrawn, earned].into_iter().filter(|opinion| !opinion.explains.is_empty()).collect()
 }
 
-/// What this position was decreased by in the transaction, of both assets.
-fn decreased(scene: &EvmScene<'_>, collect: &Log) -> Option<(U256, U256)> {
-    let position = collect.topics.get(1)?;
-    let mut sums = (U256::ZERO, U256::ZERO);
-    for log in &scene.facts.receipt.logs {
-        if log.address == collect.address
-            && log.topic0() == Some(DECREASE_LIQUIDITY)
-            && log.topics.get(1) == Some(position)
-        {
-            sums.0 = sums.0.checked_add(log.data_u256(1)?)?;
-            sums.1 = sums.1.checked_add(log.data_u256(2)?)?;
+/// One asset of a position.
+struct Paid {
+    collected: U256,
+    principal: U256,
+}
+
+/// What this position was decreased by in the transaction, of each asset.
+fn decreased(scene: &EvmScene<'_>, matched: &Matched<'_>, beside: &Beside) -> Option<Vec<Paid>> {
+    let is_key = |(own, _): &&(Field, Field)| matches!(own, Field::Topic(_));
+    let number = |word: &[u8; 32]| U256::from_be_bytes(*word);
+    let mut paid = Vec::new();
+    for (own, _) in beside.shared.iter().filter(|pair| !is_key(pair)) {
+        paid.push(Paid { collected: matched.log.field(own, 0).map(number)?, principal: U256::ZERO });
+    }
+    for log in scene.facts.receipt.logs.iter().filter(|log| log.address == matched.log.address) {
+        let is_same =
+            beside.shared.iter().filter(is_key).all(|(own, other)| matched.log.field(own, 0) == log.field(other, 0));
+        if log.topic0() != Some(beside.topic0) || !is_same {
+            continue;
+        }
+        let amounts = beside.shared.iter().filter(|pair| !is_key(pair));
+        for (paid, (_, other)) in paid.iter_mut().zip(amounts) {
+            paid.principal = paid.principal.checked_add(log.field(other, 0).map(number)?)?;
         }
     }
-    Some(sums)
+    Some(paid)
 }

@@ -1,31 +1,31 @@
 //! The `protocol` source: rule packs over contracts and their events.
 
 use std::cell::LazyCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, U256};
 
-use super::explain::{Explained, Words, explain};
+use super::OPINIONS_MAX;
+use super::explain::{self, Explained, Words, explain};
+use super::readers::{Matched, READERS};
 use super::standing::{Standing, proved, standing};
-use super::vaults::{self, VaultLog};
-use super::{OPINIONS_MAX, amm, positions};
 use crate::asset::{Account, Asset, Seen};
 use crate::category::Category;
-use crate::evm::json::{Log, word_address};
+use crate::evm::json::Log;
 use crate::evm::scene::EvmScene;
 use crate::evm::{LOGS_MAX, actor};
 use crate::legs::{Direction, position};
 use crate::opinion::{LegSet, Opinion, Source, Strength};
 use crate::rules::compile::{ActorRule, EventRule, Field, Place, Who};
-use crate::rules::file::{Reader, Way};
+use crate::rules::file::Way;
 use crate::rules::{Rules, TransferRule};
 use crate::scene::Outcome;
 
 pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> Vec<Opinion> {
     let mut found = Vec::new();
-    let mut swaps = Vec::new();
-    let mut vaults = Vec::new();
+    // What each reader says together in the end, by its place among them.
+    let mut gathered: BTreeMap<usize, Vec<Matched<'_>>> = BTreeMap::new();
     if scene.outcome == Outcome::Failed {
         return found;
     }
@@ -43,24 +43,18 @@ pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> Vec<Opinion> {
             if !holds(scene, rule, log, |topic0| logged.contains(&(log.address, topic0))) {
                 continue;
             }
-            if rule.reader == Some(Reader::Amm) {
-                swaps.push(amm::PoolLog { position, pool: log.address, rule, standing });
-                continue;
-            }
-            if found.len().saturating_add(said.len()) >= OPINIONS_MAX {
-                continue;
-            }
-            if rule.reader == Some(Reader::Vault) && speaks_of(scene, &rule.who, &LogWords(log, None)) {
-                let assets = log.data_u256(0).filter(|_| vaults.len() < OPINIONS_MAX);
-                vaults.extend(assets.map(|assets| VaultLog { position, vault: log.address, rule, standing, assets }));
-            }
-            let Some(whole) = opinion(scene, rules, rule, log, position, standing) else { continue };
+            let matched = Matched { position, log, rule, standing };
             let is_own = matches!(rule.place, Place::Role(_) | Place::WrappedNative);
-            match rule.reader {
-                Some(Reader::Collected) => {
-                    said.extend(positions::split(scene, whole, log).into_iter().map(|part| (is_own, part)));
+            let has_room = found.len().saturating_add(said.len()) < OPINIONS_MAX;
+            match rule.reader.and_then(|at| Some((at, READERS.get(at)?))) {
+                Some((at, (_, reader))) => {
+                    if has_room {
+                        said.extend((reader.one)(scene, rules, &matched).into_iter().map(|part| (is_own, part)));
+                    }
+                    gathered.entry(at).or_default().push(matched);
                 }
-                Some(Reader::Vault | Reader::Amm) | None => said.push((is_own, whole)),
+                None if has_room => said.extend(opinion(scene, rules, &matched).map(|whole| (is_own, whole))),
+                None => {}
             }
         }
         // Where rules written for this very contract speak, those that any contract's log would wake may only agree.
@@ -70,8 +64,9 @@ pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> Vec<Opinion> {
         }
         found.extend(said.drain(..).map(|(_, opinion)| opinion));
     }
-    found.extend(amm::opinions(scene, rules, &swaps));
-    found.extend(vaults::opinion(scene, rules, &vaults));
+    for (at, logs) in gathered {
+        found.extend(READERS.get(at).into_iter().flat_map(|(_, reader)| (reader.all)(scene, rules, &logs)));
+    }
     let left = OPINIONS_MAX.saturating_sub(found.len());
     found.extend(transfers(scene, rules, left));
     found
@@ -134,28 +129,30 @@ fn present(scene: &EvmScene<'_>) -> BTreeSet<usize> {
 /// `logged` tells whether the same contract also logged another event.
 fn holds(scene: &EvmScene<'_>, rule: &EventRule, log: &Log, logged: impl Fn(B256) -> bool) -> bool {
     let words = LogWords(log, None);
-    let is_positive = |field| words.amount(field).is_some_and(|word| !word.bit(255) && !word.is_zero());
-    let is_negative = |field| words.amount(field).is_some_and(|word| word.bit(255));
-    rule.only.beside.is_none_or(&logged)
-        && !rule.only.without.is_some_and(&logged)
-        && rule.only.equals.iter().all(|(field, value)| words.amount(*field) == Some(*value))
-        && rule.only.same.iter().all(|(one, other)| words.amount(*one) == words.amount(*other))
-        && rule.only.differ.iter().all(|(one, other)| words.amount(*one) != words.amount(*other))
-        && rule.only.holds.iter().all(|(field, role)| {
-            words.address(*field).is_some_and(|holder| scene.known.holds_role(holder, rule.pack, role))
+    let is_positive = |field| words.amount(field, 0).is_some_and(|word| !word.bit(255) && !word.is_zero());
+    let is_negative = |field| words.amount(field, 0).is_some_and(|word| word.bit(255));
+    let only = &rule.only;
+    only.beside.as_ref().is_none_or(|beside| logged(beside.topic0))
+        && !only.without.is_some_and(&logged)
+        && only.equals.iter().all(|(field, values)| equals(&words, field, values))
+        && only.same.iter().all(|(one, other)| words.amount(one, 0) == words.amount(other, 0))
+        && only.differ.iter().all(|(one, other)| words.amount(one, 0) != words.amount(other, 0))
+        && only.holds.iter().all(|(field, role)| {
+            words.address(field, 0).is_some_and(|holder| scene.known.holds_role(holder, rule.pack, role))
         })
-        && rule.only.positive.is_none_or(is_positive)
-        && rule.only.negative.is_none_or(is_negative)
+        && only.positive.as_ref().is_none_or(is_positive)
+        && only.negative.as_ref().is_none_or(is_negative)
 }
 
-fn opinion(
-    scene: &EvmScene<'_>,
-    rules: &Rules,
-    rule: &EventRule,
-    log: &Log,
-    position: usize,
-    standing: Standing,
-) -> Option<Opinion> {
+/// Whether the parameter, or each member of it, has one of the values. An array without members has none.
+fn equals(words: &LogWords<'_>, field: &Field, values: &[U256]) -> bool {
+    let has_one = |member| words.amount(field, member).is_some_and(|value| values.contains(&value));
+    words.count(field).is_some_and(|count| count > 0 && (0..count).all(has_one))
+}
+
+/// What the rule's own words make of a log.
+pub fn opinion(scene: &EvmScene<'_>, rules: &Rules, matched: &Matched<'_>) -> Option<Opinion> {
+    let Matched { position, log, rule, standing } = *matched;
     let words = LogWords(log, Some(position));
     if !speaks_of(scene, &rule.who, &words) {
         return None;
@@ -179,36 +176,32 @@ fn opinion(
 
 /// Whether the rule's actor is the perspective.
 pub fn speaks_of(scene: &EvmScene<'_>, who: &[Who], words: &impl Words) -> bool {
+    let names = |field: &Field| {
+        let count = words.count(field).unwrap_or_default();
+        (0..count).any(|member| words.address(field, member) == Some(scene.perspective))
+    };
     who.iter().any(|who| match who {
         Who::Anyone => true,
         Who::Sender => scene.acts,
-        Who::Field(field) => words.address(*field) == Some(scene.perspective),
+        Who::Field(field) => names(field),
     })
 }
 
 /// A log, and its place where that matters.
-struct LogWords<'a>(&'a Log, Option<usize>);
-
-impl LogWords<'_> {
-    fn word(&self, field: Field) -> Option<&[u8; 32]> {
-        match field {
-            Field::Topic(at) => self.0.topics.get(at).map(|topic| &topic.0),
-            Field::Word(at) => self.0.data_word(at),
-        }
-    }
-}
+#[derive(Debug, Clone, Copy)]
+pub struct LogWords<'a>(pub &'a Log, pub Option<usize>);
 
 impl Words for LogWords<'_> {
     fn position(&self) -> Option<usize> {
         self.1
     }
 
-    fn address(&self, field: Field) -> Option<Address> {
-        self.word(field).and_then(word_address)
+    fn word(&self, field: &Field, member: usize) -> Option<&[u8; 32]> {
+        self.0.field(field, member)
     }
 
-    fn amount(&self, field: Field) -> Option<U256> {
-        self.word(field).map(|word| U256::from_be_bytes(*word))
+    fn count(&self, field: &Field) -> Option<usize> {
+        explain::count(field, &self.0.data)
     }
 }
 

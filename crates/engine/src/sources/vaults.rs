@@ -3,6 +3,9 @@
 
 use alloy_primitives::{Address, U256};
 
+use super::OPINIONS_MAX;
+use super::protocol::{LogWords, speaks_of};
+use super::readers::Matched;
 use super::standing::Standing;
 use crate::asset::{Account, Asset, Movement, Seen};
 use crate::category::Category;
@@ -13,16 +16,27 @@ use crate::rules::Rules;
 use crate::rules::compile::EventRule;
 
 /// A deposit or withdrawal of the wallet's that a vault logged.
-#[derive(Debug)]
-pub struct VaultLog<'a> {
-    pub position: usize,
-    pub vault: Address,
-    pub rule: &'a EventRule,
-    pub standing: Standing,
-    pub assets: U256,
+struct VaultLog<'a> {
+    position: usize,
+    vault: Address,
+    rule: &'a EventRule,
+    standing: Standing,
+    assets: U256,
 }
 
-pub fn opinion(scene: &EvmScene<'_>, rules: &Rules, logs: &[VaultLog<'_>]) -> Option<Opinion> {
+pub fn opinions(scene: &EvmScene<'_>, rules: &Rules, logs: &[Matched<'_>]) -> Vec<Opinion> {
+    let of_wallet = logs.iter().filter(|matched| speaks_of(scene, &matched.rule.who, &LogWords(matched.log, None)));
+    let logs: Vec<VaultLog<'_>> = of_wallet.filter_map(vault).take(OPINIONS_MAX).collect();
+    opinion(scene, rules, &logs).into_iter().collect()
+}
+
+/// The first word of its data is how much of the assets went in or out.
+fn vault<'a>(matched: &Matched<'a>) -> Option<VaultLog<'a>> {
+    let Matched { position, log, rule, standing } = *matched;
+    Some(VaultLog { position, vault: log.address, rule, standing, assets: log.data_u256(0)? })
+}
+
+fn opinion(scene: &EvmScene<'_>, rules: &Rules, logs: &[VaultLog<'_>]) -> Option<Opinion> {
     let (into, out_of): (Vec<_>, Vec<_>) = logs.iter().partition(|log| log.rule.means == Category::VaultDeposit);
     let (first, last) = (out_of.first()?, into.last()?);
     let underlying = underlying(scene, first, last)?;

@@ -1,0 +1,87 @@
+//! Which legs a rule explains: the words of `out` and `in`.
+
+use super::shapes::Shape;
+use super::{Fault, Field};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LegSpec {
+    pub what: What,
+    pub optional: bool,
+    pub amount: Option<Field>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum What {
+    /// The asset whose contract the parameter names; the native coin answers for its wrapper.
+    Asset(Field),
+    /// The NFT of this contract with this id.
+    Item(Field, Field),
+    /// The emitting, or called, contract is the token or holds the NFTs.
+    Emitter,
+    /// The same, but no NFT.
+    EmittedToken,
+    Native,
+    Nft,
+    /// Minted to, or burned from, the wallet.
+    Minted,
+    /// Came from, or went to, the emitter itself.
+    Counterparty,
+    /// Came from, or went to, the account that the parameter names.
+    With(Field),
+    /// Any asset whose amount is exactly the parameter.
+    Exact,
+    /// What the emitter itself paid or took beyond the parameter.
+    Rest,
+    Any,
+}
+
+impl LegSpec {
+    /// The parameters that it names.
+    pub fn fields(&self) -> impl Iterator<Item = &Field> {
+        let named = match &self.what {
+            What::Asset(field) | What::With(field) => [Some(field), None],
+            What::Item(contract, id) => [Some(contract), Some(id)],
+            What::Emitter
+            | What::EmittedToken
+            | What::Native
+            | What::Nft
+            | What::Minted
+            | What::Counterparty
+            | What::Exact
+            | What::Rest
+            | What::Any => [None, None],
+        };
+        named.into_iter().flatten().chain(&self.amount)
+    }
+}
+
+/// `reserve=amount?` reads: the asset that `reserve` names, in the amount of `amount`, if there is such a leg. With `[*]` it
+/// is said of each member: `tokens[*]=amounts[*]`.
+pub(super) fn specs(texts: &[String], shape: &Shape) -> Result<Vec<LegSpec>, Fault> {
+    texts.iter().map(|text| spec(text, shape)).collect()
+}
+
+fn spec(text: &str, shape: &Shape) -> Result<LegSpec, Fault> {
+    let (text, optional) = text.strip_suffix('?').map_or((text, false), |text| (text, true));
+    let (what, amount) = text.split_once('=').map_or((text, None), |(what, amount)| (what, Some(amount)));
+    let amount = amount.map(|path| shape.words(path)).transpose()?;
+    let what = match what {
+        "@emitter" => What::Emitter,
+        "@token" => What::EmittedToken,
+        "@native" => What::Native,
+        "@nft" => What::Nft,
+        "@minted" | "@burned" => What::Minted,
+        "@counterparty" => What::Counterparty,
+        "@exact" if amount.is_some() => What::Exact,
+        "@rest" if amount.is_some() => What::Rest,
+        "@any" => What::Any,
+        other if other.contains('#') => {
+            let (contract, id) = other.split_once('#').unwrap_or_default();
+            What::Item(shape.addresses(contract)?, shape.words(id)?)
+        }
+        other if other.starts_with("@with:") => What::With(shape.addresses(other.trim_start_matches("@with:"))?),
+        other if other.starts_with('@') => return Err(format!("no class of legs is called `{other}`")),
+        path => What::Asset(shape.addresses(path)?),
+    };
+    Ok(LegSpec { what, optional, amount })
+}

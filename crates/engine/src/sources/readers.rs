@@ -1,0 +1,50 @@
+//! Readers: what the words of a pack cannot say. A rule names one by `reader`, and it says what the rule's logs mean.
+
+use super::standing::Standing;
+use super::{amm, positions, protocol, vaults};
+use crate::evm::json::Log;
+use crate::evm::scene::EvmScene;
+use crate::opinion::Opinion;
+use crate::rules::Rules;
+use crate::rules::compile::EventRule;
+
+/// A log that a rule listens to, whose conditions hold.
+#[derive(Debug, Clone, Copy)]
+pub struct Matched<'a> {
+    /// Its place among the logs.
+    pub position: usize,
+    pub log: &'a Log,
+    pub rule: &'a EventRule,
+    pub standing: Standing,
+}
+
+type One = fn(&EvmScene<'_>, &Rules, &Matched<'_>) -> Vec<Opinion>;
+type All = fn(&EvmScene<'_>, &Rules, &[Matched<'_>]) -> Vec<Opinion>;
+
+#[derive(Debug)]
+pub struct Reader {
+    /// What one log says.
+    pub one: One,
+    /// What all logs of the reader's rules say together.
+    pub all: All,
+}
+
+/// By the name that packs use. What they say together is asked in this order.
+pub static READERS: &[(&str, Reader)] = &[
+    // The emitter is a pool: what the wallet sent into pools and took out of them is a swap.
+    ("amm", Reader { one: |_, _, _| Vec::new(), all: amm::opinions }),
+    // What a position paid out: principal as far as it was decreased, fees beyond.
+    ("collected", Reader { one: positions::split, all: |_, _, _| Vec::new() }),
+    // An ERC-4626 vault: its assets may go straight on into another.
+    ("vault", Reader { one: plain, all: vaults::opinions }),
+];
+
+/// Where the reader of this name is in `READERS`.
+pub fn place(name: &str) -> Option<usize> {
+    READERS.iter().position(|(known, _)| *known == name)
+}
+
+/// What the rule's own words say.
+fn plain(scene: &EvmScene<'_>, rules: &Rules, matched: &Matched<'_>) -> Vec<Opinion> {
+    protocol::opinion(scene, rules, matched).into_iter().collect()
+}

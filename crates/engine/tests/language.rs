@@ -1,0 +1,300 @@
+//! The language of packs: what it can say of arrays and tuples, what it refuses, and what hostile data comes to.
+
+#![expect(clippy::expect_used, reason = "tests fail loudly")]
+
+mod facts;
+
+use std::sync::LazyLock;
+
+use alloy_primitives::{Address, B256, Bytes, U256, address};
+use engine::cases;
+use engine::evm::json::Log;
+use engine::evm::movements::TRANSFER;
+use engine::rules::abi::{Signature, encode};
+use engine::{Account, Category, Question, Rules, classify};
+use proptest::prelude::*;
+
+const WALLET: Address = address!("00000000000000000000000000000000000000AA");
+const POOL: Address = address!("00000000000000000000000000000000000000bb");
+const TOKENS: [Address; 3] = [
+    address!("0000000000000000000000000000000000000D01"),
+    address!("0000000000000000000000000000000000000D02"),
+    address!("0000000000000000000000000000000000000D03"),
+];
+
+const HEAD: &str = "name = \"Mine\"\nabout = \"x\"\nlinks = [\"https://example.org/a\", \"https://example.org/b\"]\n";
+const CONTRACTS: &str = "[contracts.pool]\nethereum = [\"0x00000000000000000000000000000000000000bb\"]\n";
+const JOINED: &str =
+    "Joined(address indexed user, (address token, uint256 amount)[] items, uint256[] shares, address[2] pair)";
+
+/// What is said of a pack, which is refused whole.
+fn refused(pack: &str) -> String {
+    let faults = Rules::of(&[("mine", pack)]).expect_err("the pack is refused");
+    faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+/// A pack with one event; the row begins on line 7, with its signature on line 9.
+fn event(signature: &str, rest: &str) -> String {
+    let signature = format!("signature = \"{signature}\"\n");
+    format!("{HEAD}{CONTRACTS}\n[[event]]\non = \"pool\"\n{signature}means = \"liquidity_add\"\n{rest}")
+}
+
+fn joined(rest: &str) -> String {
+    event(JOINED, rest)
+}
+
+#[test]
+fn what_the_language_cannot_say_is_refused_with_file_and_line() {
+    let who = "who = [\"user\"]\n";
+    let with = |rest: &str| joined(&format!("{who}{rest}"));
+    let cases = [
+        (with("out = [\"items[*].price\"]"), "has no such member"),
+        (with("out = [\"item[*].token\"]"), "no parameter `item`"),
+        (with("out = [\"items\"]"), "`items` is (address,uint256)[], not an address"),
+        (with("out = [\"@exact=shares\"]"), "`shares` is uint256[]; a rule reads one word"),
+        (with("out = [\"@exact=items[*]\"]"), "is (address,uint256); a rule reads one word"),
+        (with("out = [\"pair[2]\"]"), "address[2] has no member 2"),
+        (with("out = [\"pair[x]\"]"), "`[x]` is no place in an array"),
+        (with("out = [\"user[0]\"]"), "`user` is address"),
+        (with("out = [\"items[*].token[*]\"]"), "address is no array"),
+        (with("out = [\"@every=shares[*]\"]"), "no class of legs is called `@every`"),
+        (with("equals = { \"items.size\" = \"1\" }"), "has no member `size`"),
+        (with("equals = { \"pair.length\" = \"2\" }"), "always has 2 members"),
+        (with("equals = { \"items.length\" = [\"one\"] }"), "`one` is no number"),
+        (with("positive = \"shares[*]\""), "names several values where one is needed"),
+        (with("same = { \"pair[0]\" = \"pair[*]\" }"), "names several values where one is needed"),
+        (with("holds = { \"pair[*]\" = \"pool\" }"), "names several values where one is needed"),
+        (with("reader = \"crystal_ball\""), "no reader is called `crystal_ball`"),
+        (joined("who = [\"@everyone\"]\n"), "nobody is called `@everyone`"),
+        (joined("who = [\"shares[*].owner\"]\n"), "uint256 has no member `owner`"),
+        (event("E((address,uint256) item)", "who = [\"item.token\"]\n"), "names none of its members"),
+        (event("E(address[] indexed users)", "who = [\"users[*]\"]\n"), "only its hash is logged"),
+        (event("E(Item[] items)", "who = [\"@sender\"]\n"), "`Item` is no type"),
+        (event("E(mapping(address => uint256) a)", "who = [\"@sender\"]\n"), "`mapping` is no type"),
+        (event("E(address a, address a)", "who = [\"a\"]\n"), "two parameters are called `a`"),
+    ];
+    for (pack, expected) in cases {
+        let said = refused(&pack);
+        assert!(said.starts_with("mine.toml:9: ") && said.contains(expected), "{expected}: {said}");
+    }
+}
+
+#[test]
+fn calls_are_refused_alike() {
+    let call = |signature: &str, rest: &str| {
+        format!("{HEAD}\n[[call]]\non = \"anywhere\"\nsignature = \"{signature}\"\n{rest}\n")
+    };
+    let cases = [
+        (call("f(bytes[] data)", "opens = \"data\""), "`data` is bytes[], not bytes"),
+        (call("f((address,bytes)[] calls)", "opens = \"calls[*].data\""), "names none of its members"),
+        (call("f(address[] to, bytes data)", "opens = \"data\"\ntarget = \"to[*]\""), "names several accounts"),
+        (call("f(bytes[] data)", "opens = \"data[*]\"\ntarget = \"to\""), "no parameter `to`"),
+        (call("f(bytes data)", "opens = \"@calls\""), "no packing of calls is called `@calls`"),
+        (call("f((uint256 a) p)", "means = \"swap\"\nzero = \"p.b\""), "has no such member"),
+        (call("f((uint256 a)[] p)", "means = \"swap\"\nzero = \"p[*].a\""), "names several values"),
+    ];
+    for (pack, expected) in cases {
+        let said = refused(&pack);
+        assert!(said.starts_with("mine.toml:7: ") && said.contains(expected), "{expected}: {said}");
+    }
+}
+
+/// One fault refuses the pack, and one pack all of them: nothing is half loaded.
+#[test]
+fn constructs_that_nobody_knows_are_refused() {
+    let sound = joined("who = [\"user\"]\nout = [\"items[*].token=items[*].amount\"]\n");
+    Rules::of(&[("mine", &sound)]).expect("a sound pack loads");
+    for (more, line, expected) in [
+        ("explains = [\"items\"]\n", 13, "unknown field `explains`"),
+        (
+            "\n[[event]]\non = \"pool\"\nsignature = []\nmeans = \"swap\"\nwho = [\"@sender\"]\n",
+            16,
+            "the list is empty",
+        ),
+        ("\n[[event]]\non = \"pool\"\nsignature = 7\nmeans = \"swap\"\nwho = [\"@sender\"]\n", 16, "expected a text"),
+        ("\n[[struct]]\nname = \"Item\"\n", 14, "unknown field `struct`"),
+        (
+            "\n[[nft]]\non = \"pool\"\nkind = \"pebble\"\nmoved = \"M(address from, address to)\"\nnamed = []\n",
+            16,
+            "unknown variant `pebble`",
+        ),
+        (
+            "\n[[nft]]\non = \"pool\"\nkind = \"erc721\"\nmoved = \"M(address from, address to)\"\nnamed = []\n",
+            17,
+            "lists no event",
+        ),
+        (
+            "\n[[nft]]\non = \"pool\"\nkind = \"erc721\"\nmoved = \"M(address by)\"\nnamed = [\"N(uint256 id)\"]\n",
+            17,
+            "no parameter `from`",
+        ),
+    ] {
+        let said = refused(&format!("{sound}{more}"));
+        assert!(said.starts_with(&format!("mine.toml:{line}: ")) && said.contains(expected), "{expected}: {said}");
+    }
+}
+
+/// Of a list of signatures each is told by its own line.
+#[test]
+fn a_bad_signature_in_a_list_is_told_by_its_line() {
+    let pack = format!(
+        "{HEAD}\n[[call]]\non = \"anywhere\"\nsignature = [\n  \"f(uint256 a)\",\n  \"g(uint a\",\n]\nmeans = \"swap\"\n"
+    );
+    let said = refused(&pack);
+    assert!(said.starts_with("mine.toml:9: `g(uint a`: signature"), "{said}");
+}
+
+fn transfer(token: Address, from: Address, to: Address, amount: u64) -> Log {
+    let data = Bytes::from(U256::from(amount).to_be_bytes_vec());
+    Log { address: token, topics: vec![TRANSFER, from.into_word(), to.into_word()], data, log_index: None }
+}
+
+fn logged(signature: &str, indexed: &[B256], data: Vec<u8>) -> Log {
+    let topic0 = Signature::event(signature).expect("it parses").topic0();
+    Log { address: POOL, topics: [&[topic0], indexed].concat(), data: Bytes::from(data), log_index: None }
+}
+
+/// The category, of a wallet that gave these amounts of the three tokens to the pool and got a receipt for them.
+fn read(pack: &str, given: &[u64], log: Log) -> Category {
+    read_by(&Rules::of(&[("mine", pack)]).expect("the pack loads"), given, log)
+}
+
+fn read_by(rules: &Rules, given: &[u64], log: Log) -> Category {
+    let mut logs: Vec<Log> =
+        TOKENS.iter().zip(given).map(|(token, amount)| transfer(*token, WALLET, POOL, *amount)).collect();
+    logs.push(transfer(POOL, Address::ZERO, WALLET, 77));
+    logs.push(log);
+    let facts = facts::of(WALLET, POOL, logs);
+    let question = Question { wallet: Some(Account::from(WALLET)), ..Question::default() };
+    let answer = classify(&facts, &question, rules).expect("the wallet is a party");
+    if answer.needs_review { Category::Unclassified } else { answer.category }
+}
+
+fn items(given: &[u64]) -> Vec<u8> {
+    let signature = Signature::event(JOINED).expect("it parses");
+    let value = |path: &str| {
+        let at = path.split(['[', ']']).nth(1).and_then(|at| at.parse::<usize>().ok()).unwrap_or_default();
+        match path {
+            _ if path.ends_with(".token") => U256::from_be_slice(TOKENS[at % 3].as_slice()),
+            _ if path.ends_with(".amount") => U256::from(given[at]),
+            _ => U256::ZERO,
+        }
+    };
+    let data = signature.params.iter().filter(|param| !param.indexed);
+    encode(data, &value, &|path| if path == "items" { given.len() } else { 0 })
+}
+
+#[test]
+fn each_member_of_a_list_explains_its_asset() {
+    let pack = joined("who = [\"user\"]\nout = [\"items[*].token=items[*].amount\"]\nin = [\"@minted\"]\n");
+    let log = |amounts: &[u64]| logged(JOINED, &[WALLET.into_word()], items(amounts));
+    assert_eq!(read(&pack, &[5, 6, 7], log(&[5, 6, 7])), Category::LiquidityAdd);
+    assert_eq!(read(&pack, &[5, 6], log(&[5, 6])), Category::LiquidityAdd, "whatever the length");
+    assert_ne!(read(&pack, &[5, 6], log(&[5, 6, 7])), Category::LiquidityAdd, "a member that did not move");
+    assert_ne!(
+        read(&pack, &[5, 6, 7], log(&[5, 6])),
+        Category::LiquidityAdd,
+        "a leg that no member names is left over"
+    );
+    assert_ne!(read(&pack, &[5, 6], log(&[])), Category::LiquidityAdd, "an empty list names nothing");
+}
+
+#[test]
+fn arrays_that_are_named_together_are_of_one_length() {
+    let signature = "Put(address[] tokens, uint256[] amounts)";
+    let rest = "who = [\"@sender\"]\nout = [\"tokens[*]=amounts[*]\"]\nin = [\"@minted\"]\n";
+    let pack = event(signature, rest);
+    let params = Signature::event(signature).expect("it parses").params;
+    let log = |lengths: [usize; 2]| {
+        let value = |path: &str| match path {
+            "tokens[0]" => U256::from_be_slice(TOKENS[0].as_slice()),
+            "tokens[1]" => U256::from_be_slice(TOKENS[1].as_slice()),
+            "amounts[0]" => U256::from(5),
+            _ => U256::from(6),
+        };
+        logged(signature, &[], encode(&params, &value, &|path| lengths[usize::from(path == "amounts")]))
+    };
+    assert_eq!(read(&pack, &[5, 6], log([2, 2])), Category::LiquidityAdd);
+    assert_ne!(read(&pack, &[5, 6], log([2, 3])), Category::LiquidityAdd);
+    assert_ne!(read(&pack, &[5], log([2, 1])), Category::LiquidityAdd);
+}
+
+#[test]
+fn a_condition_on_a_list_holds_for_each_member() {
+    let rest = "who = [\"user\"]\nequals = { \"items[*].amount\" = [\"5\", \"6\"], \"items.length\" = \"2\" }\nout = [\"items[*].token\"]\nin = [\"@minted\"]\n";
+    let pack = joined(rest);
+    let log = |amounts: &[u64]| logged(JOINED, &[WALLET.into_word()], items(amounts));
+    assert_eq!(read(&pack, &[5, 6], log(&[5, 6])), Category::LiquidityAdd);
+    assert_ne!(read(&pack, &[5, 7], log(&[5, 7])), Category::LiquidityAdd);
+    assert_ne!(read(&pack, &[5], log(&[5])), Category::LiquidityAdd);
+}
+
+/// Tuples take their real place in the head, so what stands behind one is read where it is.
+#[test]
+fn what_stands_behind_a_tuple_is_read() {
+    let signature = "Sent((uint256 a, (address b, bool c)[2] d) first, address user, uint256 amount)";
+    let pack = event(signature, "who = [\"user\"]\nout = [\"first.d[1].b=amount\"]\nin = [\"@minted\"]\n");
+    let params = Signature::event(signature).expect("it parses").params;
+    let value = |path: &str| match path {
+        "user" => U256::from_be_slice(WALLET.as_slice()),
+        "first.d[1].b" => U256::from_be_slice(TOKENS[0].as_slice()),
+        "amount" => U256::from(5),
+        _ => U256::ZERO,
+    };
+    let data = encode(&params, &value, &|_| 0);
+    assert_eq!(data.len(), 7 * 32);
+    assert_eq!(read(&pack, &[5], logged(signature, &[], data.clone())), Category::LiquidityAdd);
+    let short = data.get(..6 * 32).expect("it is longer").to_vec();
+    assert_ne!(read(&pack, &[5], logged(signature, &[], short)), Category::LiquidityAdd, "the layout is strict");
+}
+
+#[test]
+fn a_case_names_parameters_by_path() {
+    let pack = joined("who = [\"user\"]\nout = [\"items[*].token=items[*].amount\"]\nin = [\"@minted\"]\n");
+    let case = |log: &str, verdict: &str| {
+        let moves = "[\"wallet > pool: 5 A\", \"wallet > pool: 6 B\", \"zero > wallet: 7 pool\"]";
+        format!("[[case]]\nabout = \"x\"\nchain = \"ethereum\"\nmoves = {moves}\nlogs = [\"{log}\"]\n{verdict}\n")
+    };
+    let log = "pool: Joined(user=wallet, items[0].token=A, items[0].amount=5, items[1].token=B, items[1].amount=6)";
+    let read = case(log, "reads = \"liquidity_add\"");
+    let silent = case(&log.replace("items[1].amount=6", "items[1].amount=6, items[2].amount=9"), "silent = true");
+    let rules = |cases: &str| Rules::of(&[("mine", &format!("{pack}{cases}"))]).expect("the pack loads");
+    assert_eq!(cases::check(&rules(&format!("{read}{silent}"))), []);
+    let wrong = case(&log.replace("items[0].token", "items[0].coin"), "reads = \"liquidity_add\"");
+    let said = cases::check(&rules(&format!("{wrong}{silent}")));
+    assert!(said.iter().any(|fault| fault.what.contains("no pack knows an event")), "{said:?}");
+}
+
+/// Every construct over one event.
+static RULES: LazyLock<Rules> = LazyLock::new(|| {
+    let pack = joined(
+        "who = [\"user\", \"pair[*]\"]\n\
+         equals = { \"items.length\" = [\"2\", \"3\"] }\n\
+         out = [\"items[*].token=items[*].amount\"]\n\
+         in = [\"@exact=shares[*]?\", \"@minted\"]\n",
+    );
+    Rules::of(&[("mine", &pack)]).expect("the pack loads")
+});
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    /// Offsets and lengths are a stranger's: whatever they say, the rule reads what is there or is silent.
+    #[test]
+    fn no_lie_about_offsets_or_lengths_is_believed(
+        lies in prop::collection::vec((0_usize..12, prop_oneof![Just(U256::MAX), (0_u64..512).prop_map(U256::from), any::<u64>().prop_map(U256::from)]), 1..4),
+        cut in 0_usize..64,
+    ) {
+        let honest = items(&[5, 6]);
+        let mut data = honest.clone();
+        for (at, lie) in lies {
+            if let Some(word) = data.get_mut(at * 32..at * 32 + 32) {
+                word.copy_from_slice(&lie.to_be_bytes::<32>());
+            }
+        }
+        data.truncate(data.len() - cut.min(data.len()));
+        let is_honest = data == honest;
+        let category = read_by(&RULES, &[5, 6, 9], logged(JOINED, &[WALLET.into_word()], data));
+        prop_assert!(is_honest || category != Category::LiquidityAdd);
+    }
+}
