@@ -7,6 +7,7 @@
 //! `wallet > pool: 1000 A`, a log `pool: Supply(reserve=A, amount=1000)`; what is not named is zero. On Solana programs log nothing
 //! that is read: `solana` tells how their instructions are written.
 
+pub mod recorded;
 mod solana;
 
 use std::collections::BTreeMap;
@@ -31,7 +32,7 @@ use crate::scene::Scene;
 use crate::sources::pools;
 use crate::{Category, Classification, adjudicate, evm, present, sources};
 
-/// What is wrong with the cases of every pack: one that is missing, cannot be staged, or is read otherwise.
+/// What is wrong with the cases of every pack: one that is missing, cannot be staged, or is read otherwise; and with its recorded readings.
 pub fn check(rules: &Rules) -> Vec<Fault> {
     let mut faults = Vec::new();
     let others = Vocabulary {
@@ -55,6 +56,7 @@ pub fn check(rules: &Rules) -> Vec<Fault> {
             }
         }
     }
+    faults.extend(recorded::check(rules));
     faults
 }
 

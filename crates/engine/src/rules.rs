@@ -5,6 +5,7 @@ pub mod compile;
 pub mod file;
 mod filter;
 mod load;
+pub mod recorded;
 pub mod solana;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -272,6 +273,10 @@ impl Rules {
 
     pub fn event_rules(&self) -> impl Iterator<Item = &EventRule> {
         self.events.values().flatten()
+    }
+
+    pub fn call_rules(&self) -> impl Iterator<Item = &CallRule> {
+        self.calls.values().flatten()
     }
 
     /// Every call that some rule knows.

@@ -425,7 +425,7 @@ fn head_words(ty: &str) -> usize {
     size.parse::<usize>().map_or(1, |count| count.saturating_mul(head_words(element)))
 }
 
-fn field(name: &str, fields: &Fields) -> Result<Field, Fault> {
+pub fn field(name: &str, fields: &Fields) -> Result<Field, Fault> {
     fields
         .iter()
         .find(|(known, _)| known == name)

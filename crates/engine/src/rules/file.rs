@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::recorded::RecordedRow;
 use crate::opinion::Role;
 
 /// Chain key of a contract that stands at the same address on every chain.
@@ -47,6 +48,8 @@ pub struct PackFile {
     pub instruction: Vec<InstructionRow>,
     #[serde(default)]
     pub case: Vec<CaseRow>,
+    #[serde(default)]
+    pub recorded: Vec<RecordedRow>,
 }
 
 /// A small transaction in words, and how it must be read. `crate::cases` tells what the words mean.

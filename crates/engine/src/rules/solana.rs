@@ -96,6 +96,10 @@ impl SolanaRules {
         self.by_program.get(program).into_iter().flatten().map(|rule| &**rule)
     }
 
+    pub fn rules(&self) -> impl Iterator<Item = &InstructionRule> {
+        self.instructions.values().flatten().map(|rule| &**rule)
+    }
+
     /// Once everything stands.
     pub(super) fn index(&mut self) {
         for (program, holders) in &self.accounts {

@@ -19,7 +19,7 @@ use crate::legs::{Direction, position};
 use crate::opinion::{LegSet, Opinion, Source, Strength};
 use crate::rules::compile::{ActorRule, EventRule, Field, Place, Who, default_role};
 use crate::rules::file::{Reader, Way};
-use crate::rules::{Rules, TransferRule};
+use crate::rules::{ChainRules, Rules, TransferRule};
 use crate::scene::Outcome;
 
 pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> Vec<Opinion> {
@@ -40,7 +40,7 @@ pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> Vec<Opinion> {
         let holders = scene.known.holders(log.address);
         for rule in listening.iter().filter(|rule| rule.layout.fits(log)) {
             let Some(standing) = standing(scene, rule, log.address, holders) else { continue };
-            if !holds(scene, rule, log, |topic0| logged.contains(&(log.address, topic0))) {
+            if !holds(scene.known, rule, log, |topic0| logged.contains(&(log.address, topic0))) {
                 continue;
             }
             if rule.reader == Some(Reader::Amm) {
@@ -131,8 +131,8 @@ fn present(scene: &EvmScene<'_>) -> BTreeSet<usize> {
     parties.flat_map(|party| scene.known.holders(party)).map(|holder| holder.pack).collect()
 }
 
-/// `logged` tells whether the same contract also logged another event.
-fn holds(scene: &EvmScene<'_>, rule: &EventRule, log: &Log, logged: impl Fn(B256) -> bool) -> bool {
+/// Whether the rule's conditions beyond the layout hold. `logged` tells whether the same contract also logged another event.
+pub fn holds(known: &ChainRules, rule: &EventRule, log: &Log, logged: impl Fn(B256) -> bool) -> bool {
     let words = LogWords(log, None);
     let is_positive = |field| words.amount(field).is_some_and(|word| !word.bit(255) && !word.is_zero());
     let is_negative = |field| words.amount(field).is_some_and(|word| word.bit(255));
@@ -141,9 +141,11 @@ fn holds(scene: &EvmScene<'_>, rule: &EventRule, log: &Log, logged: impl Fn(B256
         && rule.only.equals.iter().all(|(field, value)| words.amount(*field) == Some(*value))
         && rule.only.same.iter().all(|(one, other)| words.amount(*one) == words.amount(*other))
         && rule.only.differ.iter().all(|(one, other)| words.amount(*one) != words.amount(*other))
-        && rule.only.holds.iter().all(|(field, role)| {
-            words.address(*field).is_some_and(|holder| scene.known.holds_role(holder, rule.pack, role))
-        })
+        && rule
+            .only
+            .holds
+            .iter()
+            .all(|(field, role)| words.address(*field).is_some_and(|holder| known.holds_role(holder, rule.pack, role)))
         && rule.only.positive.is_none_or(is_positive)
         && rule.only.negative.is_none_or(is_negative)
 }
@@ -187,7 +189,8 @@ pub fn speaks_of(scene: &EvmScene<'_>, who: &[Who], words: &impl Words) -> bool 
 }
 
 /// A log, and its place where that matters.
-struct LogWords<'a>(&'a Log, Option<usize>);
+#[derive(Debug)]
+pub struct LogWords<'a>(pub &'a Log, pub Option<usize>);
 
 impl LogWords<'_> {
     fn word(&self, field: Field) -> Option<&[u8; 32]> {
