@@ -8,6 +8,7 @@
 //! what is not named is zero. On Solana programs log nothing
 //! that is read: `solana` tells how their instructions are written.
 
+pub mod recorded;
 mod solana;
 
 use std::collections::BTreeMap;
@@ -36,7 +37,7 @@ use crate::sources::pools;
 use crate::token::Token;
 use crate::{Category, Classification, present};
 
-/// What is wrong with the cases of every pack: one that is missing, cannot be staged, or is read otherwise.
+/// What is wrong with the cases of every pack: one that is missing, cannot be staged, or is read otherwise; and with its recorded readings.
 pub fn check(knowledge: &Knowledge) -> Vec<Fault> {
     let rules = &knowledge.rules;
     let mut faults = Vec::new();
@@ -61,6 +62,7 @@ pub fn check(knowledge: &Knowledge) -> Vec<Fault> {
             }
         }
     }
+    faults.extend(recorded::check(rules));
     faults
 }
 

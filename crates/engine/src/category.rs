@@ -97,7 +97,7 @@ pub enum Nature {
 
 /// How much a category counts beside others in one transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Beside {
+pub enum Presence {
     Counts,
     /// It cancels out within the transaction: what was done with it counts.
     Cancels,
@@ -129,7 +129,7 @@ pub struct Meaning {
     /// The part that a claim of it plays, unless its rule says another.
     pub role: Role,
     pub nature: Nature,
-    pub beside: Beside,
+    pub presence: Presence,
     pub telling: Telling,
     pub about: &'static str,
 }
@@ -159,7 +159,7 @@ impl Category {
 
     /// It moves nothing but rent.
     pub fn moves_nothing(self) -> bool {
-        matches!(self.meaning().beside, Beside::MovesNothing | Beside::OnlyAlone)
+        matches!(self.meaning().presence, Presence::MovesNothing | Presence::OnlyAlone)
     }
 }
 

@@ -7,6 +7,7 @@ pub mod file;
 mod filter;
 mod load;
 pub mod path;
+pub mod recorded;
 pub mod solana;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -282,6 +283,10 @@ impl Rules {
 
     pub fn event_rules(&self) -> impl Iterator<Item = &EventRule> {
         self.events.values().flatten()
+    }
+
+    pub fn call_rules(&self) -> impl Iterator<Item = &CallRule> {
+        self.calls.values().flatten()
     }
 
     /// Every call that some rule knows.

@@ -11,7 +11,7 @@ use engine::cases;
 use engine::evm::json::Log;
 use engine::evm::movements::TRANSFER;
 use engine::rules::abi::{Signature, encode};
-use engine::{Account, Category, Question, Rules, classify};
+use engine::{Account, Category, Facts, Knowledge, Missing, Question, Rules, Treatments};
 use proptest::prelude::*;
 
 const WALLET: Address = address!("00000000000000000000000000000000000000AA");
@@ -156,17 +156,23 @@ fn logged(signature: &str, indexed: &[B256], data: Vec<u8>) -> Log {
 
 /// The category, of a wallet that gave these amounts of the three tokens to the pool and got a receipt for them.
 fn read(pack: &str, given: &[u64], log: Log) -> Category {
-    read_by(&Rules::of(&[("mine", pack)]).expect("the pack loads"), given, log)
+    read_by(&known(pack), given, log)
 }
 
-fn read_by(rules: &Rules, given: &[u64], log: Log) -> Category {
+fn known(pack: &str) -> Knowledge {
+    let rules = Rules::of(&[("mine", pack)]).expect("the pack loads");
+    Knowledge::new(rules, Treatments::us().expect("the table loads"), [])
+}
+
+fn read_by(knowledge: &Knowledge, given: &[u64], log: Log) -> Category {
     let mut logs: Vec<Log> =
         TOKENS.iter().zip(given).map(|(token, amount)| transfer(*token, WALLET, POOL, *amount)).collect();
     logs.push(transfer(POOL, Address::ZERO, WALLET, 77));
     logs.push(log);
     let facts = facts::of(WALLET, POOL, logs);
     let question = Question { wallet: Some(Account::from(WALLET)), ..Question::default() };
-    let answer = classify(&facts, &question, rules).expect("the wallet is a party");
+    let read = engine::read(&Facts::from(facts), &question, knowledge, Missing::Accept);
+    let answer = read.expect("the wallet is a party").done().expect("an answer");
     if answer.needs_review { Category::Unclassified } else { answer.category }
 }
 
@@ -258,22 +264,22 @@ fn a_case_names_parameters_by_path() {
     let log = "pool: Joined(user=wallet, items[0].token=A, items[0].amount=5, items[1].token=B, items[1].amount=6)";
     let read = case(log, "reads = \"liquidity_add\"");
     let silent = case(&log.replace("items[1].amount=6", "items[1].amount=6, items[2].amount=9"), "silent = true");
-    let rules = |cases: &str| Rules::of(&[("mine", &format!("{pack}{cases}"))]).expect("the pack loads");
-    assert_eq!(cases::check(&rules(&format!("{read}{silent}"))), []);
+    let knowledge = |cases: &str| known(&format!("{pack}{cases}"));
+    assert_eq!(cases::check(&knowledge(&format!("{read}{silent}"))), []);
     let wrong = case(&log.replace("items[0].token", "items[0].coin"), "reads = \"liquidity_add\"");
-    let said = cases::check(&rules(&format!("{wrong}{silent}")));
+    let said = cases::check(&knowledge(&format!("{wrong}{silent}")));
     assert!(said.iter().any(|fault| fault.what.contains("no pack knows an event")), "{said:?}");
 }
 
 /// Every construct over one event.
-static RULES: LazyLock<Rules> = LazyLock::new(|| {
+static KNOWLEDGE: LazyLock<Knowledge> = LazyLock::new(|| {
     let pack = joined(
         "who = [\"user\", \"pair[*]\"]\n\
          equals = { \"items.length\" = [\"2\", \"3\"] }\n\
          out = [\"items[*].token=items[*].amount\"]\n\
          in = [\"@exact=shares[*]?\", \"@minted\"]\n",
     );
-    Rules::of(&[("mine", &pack)]).expect("the pack loads")
+    known(&pack)
 });
 
 proptest! {
@@ -294,7 +300,7 @@ proptest! {
         }
         data.truncate(data.len() - cut.min(data.len()));
         let is_honest = data == honest;
-        let category = read_by(&RULES, &[5, 6, 9], logged(JOINED, &[WALLET.into_word()], data));
+        let category = read_by(&KNOWLEDGE, &[5, 6, 9], logged(JOINED, &[WALLET.into_word()], data));
         prop_assert!(is_honest || category != Category::LiquidityAdd);
     }
 }

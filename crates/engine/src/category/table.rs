@@ -1,11 +1,11 @@
 //! The rows. One line of meaning each: read them as a table.
 
-use super::{Beside, Bill, Legs, Meaning, Nature, Rank, Telling};
+use super::{Presence, Bill, Legs, Meaning, Nature, Rank, Telling};
 use crate::legs::Direction;
 use crate::opinion::Role;
 
 macro_rules! categories {
-    ($( $variant:ident $name:literal: $bill:ident, $legs:ident, $way:ident, $rank:ident, $role:ident, $nature:ident, $beside:ident, $telling:ident, $about:literal; )*) => {
+    ($( $variant:ident $name:literal: $bill:ident, $legs:ident, $way:ident, $rank:ident, $role:ident, $nature:ident, $presence:ident, $telling:ident, $about:literal; )*) => {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Category { $( $variant, )* }
 
@@ -23,7 +23,7 @@ macro_rules! categories {
                         rank: Rank::$rank,
                         role: Role::$role,
                         nature: Nature::$nature,
-                        beside: Beside::$beside,
+                        presence: Presence::$presence,
                         telling: Telling::$telling,
                         about: $about,
                     } }, )*

@@ -10,6 +10,7 @@ use toml::Spanned;
 pub use signatures::{OneOrMore, Signatures};
 
 use crate::asset::NftKind;
+use super::recorded::RecordedRow;
 use crate::opinion::Role;
 
 /// Chain key of a contract that stands at the same address on every chain.
@@ -54,6 +55,8 @@ pub struct PackFile {
     pub instruction: Vec<InstructionRow>,
     #[serde(default)]
     pub case: Vec<CaseRow>,
+    #[serde(default)]
+    pub recorded: Vec<RecordedRow>,
 }
 
 /// A small transaction in words, and how it must be read. `crate::cases` tells what the words mean.

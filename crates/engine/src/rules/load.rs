@@ -156,6 +156,11 @@ impl Loader {
                 _ => at(&row.about, "a case either `reads` as a category, is `silent` or asks for `review`".to_owned()),
             }
         }
+        for row in &file.recorded {
+            if let Err(what) = row.parse() {
+                at(&row.reads, what);
+            }
+        }
         self.transfers.push(transfers);
         self.faults.extend(faults);
         self.contracts(&source, pack, &file);

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::file::InstructionRow;
 use super::{Holder, compile, fold_symbol};
-use crate::category::{Beside, Category};
+use crate::category::{Presence, Category};
 use crate::opinion::Role;
 use crate::solana::Key;
 use crate::solana::json::Instruction;
@@ -96,6 +96,10 @@ impl SolanaRules {
         self.by_program.get(program).into_iter().flatten().map(|rule| &**rule)
     }
 
+    pub fn rules(&self) -> impl Iterator<Item = &InstructionRule> {
+        self.instructions.values().flatten().map(|rule| &**rule)
+    }
+
     /// Once everything stands.
     pub(super) fn index(&mut self) {
         for (program, holders) in &self.accounts {
@@ -142,11 +146,11 @@ pub fn instruction(pack: usize, stem: &str, row: &InstructionRow) -> Result<Inst
         who: row.who.clone(),
         owner_of: row.owner_of.clone(),
         same: row.same.clone(),
-        weight: match means.meaning().beside {
-            Beside::OnlyAlone => Weight::Idle,
-            Beside::Cancels => Weight::Weak,
-            Beside::Counts | Beside::InTrade | Beside::MovesNothing if row.weak => Weight::Weak,
-            Beside::Counts | Beside::InTrade | Beside::MovesNothing => Weight::Full,
+        weight: match means.meaning().presence {
+            Presence::OnlyAlone => Weight::Idle,
+            Presence::Cancels => Weight::Weak,
+            Presence::Counts | Presence::InTrade | Presence::MovesNothing if row.weak => Weight::Weak,
+            Presence::Counts | Presence::InTrade | Presence::MovesNothing => Weight::Full,
         },
         role: row.role.unwrap_or(means.meaning().role),
         // An NFT that is for sale lies in escrow, or changes hands with its token account, or is compressed: its side often has no leg.

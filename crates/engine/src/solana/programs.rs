@@ -8,7 +8,7 @@ use super::json::Instruction;
 use super::scene::SolanaScene;
 use super::{Key, instructions};
 use crate::asset::{Asset, Seen};
-use crate::category::{Beside, Category};
+use crate::category::{Presence, Category};
 use crate::legs::{Direction, LEGS_MAX, Leg};
 use crate::opinion::{LegSet, Opinion, Source, Strength};
 use crate::rules::Rules;
@@ -102,7 +102,7 @@ fn is_trade(scene: &SolanaScene<'_>, rule: &InstructionRule) -> bool {
 
 /// What a trade of the same protocol includes: the order that was filled, the escrow that was emptied.
 fn is_order(rule: &InstructionRule) -> bool {
-    rule.means.meaning().beside == Beside::InTrade
+    rule.means.meaning().presence == Presence::InTrade
 }
 
 /// Whether the instruction acts for the wallet: at one of the rule's positions, by an account of it, or, if it names none, asked

@@ -19,7 +19,7 @@ use crate::legs::{Direction, position};
 use crate::opinion::{LegSet, Opinion, Source, Strength};
 use crate::rules::compile::{ActorRule, EventRule, Field, Place, Who};
 use crate::rules::file::Way;
-use crate::rules::{Rules, TransferRule};
+use crate::rules::{ChainRules, Rules, TransferRule};
 use crate::scene::Outcome;
 
 pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> Vec<Opinion> {
@@ -40,7 +40,7 @@ pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> Vec<Opinion> {
         let holders = scene.known.holders(log.address);
         for rule in listening.iter().filter(|rule| rule.layout.fits(log)) {
             let Some(standing) = standing(scene, rule, log.address, holders) else { continue };
-            if !holds(scene, rule, log, |topic0| logged.contains(&(log.address, topic0))) {
+            if !holds(scene.known, rule, log, |topic0| logged.contains(&(log.address, topic0))) {
                 continue;
             }
             let matched = Matched { position, log, rule, standing };
@@ -126,8 +126,8 @@ fn present(scene: &EvmScene<'_>) -> BTreeSet<usize> {
     parties.flat_map(|party| scene.known.holders(party)).map(|holder| holder.pack).collect()
 }
 
-/// `logged` tells whether the same contract also logged another event.
-fn holds(scene: &EvmScene<'_>, rule: &EventRule, log: &Log, logged: impl Fn(B256) -> bool) -> bool {
+/// Whether the rule's conditions beyond the layout hold. `logged` tells whether the same contract also logged another event.
+pub fn holds(known: &ChainRules, rule: &EventRule, log: &Log, logged: impl Fn(B256) -> bool) -> bool {
     let words = LogWords(log, None);
     let is_positive = |field| words.amount(field, 0).is_some_and(|word| !word.bit(255) && !word.is_zero());
     let is_negative = |field| words.amount(field, 0).is_some_and(|word| word.bit(255));
@@ -138,7 +138,7 @@ fn holds(scene: &EvmScene<'_>, rule: &EventRule, log: &Log, logged: impl Fn(B256
         && only.same.iter().all(|(one, other)| words.amount(one, 0) == words.amount(other, 0))
         && only.differ.iter().all(|(one, other)| words.amount(one, 0) != words.amount(other, 0))
         && only.holds.iter().all(|(field, role)| {
-            words.address(field, 0).is_some_and(|holder| scene.known.holds_role(holder, rule.pack, role))
+            words.address(field, 0).is_some_and(|holder| known.holds_role(holder, rule.pack, role))
         })
         && only.positive.as_ref().is_none_or(is_positive)
         && only.negative.as_ref().is_none_or(is_negative)
