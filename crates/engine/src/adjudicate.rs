@@ -35,6 +35,13 @@ pub struct Reading {
     pub heard: Vec<(Opinion, bool)>,
 }
 
+impl Reading {
+    /// Whether a person must look: for the engine's own reasons, or because the question wants more confidence than there is.
+    pub fn is_for_review(&self, question: &Question) -> bool {
+        self.needs_review || question.review_below.is_some_and(|floor| self.confidence < floor)
+    }
+}
+
 /// Precedence of categories when several hold a leg: the first is the principal. Income is principal only when alone.
 const PRECEDENCE: &[&[Category]] = &[
     &[Category::FailedTransaction, Category::Spam],

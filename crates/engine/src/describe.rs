@@ -43,11 +43,6 @@ fn leaning(treatment: Treatment) -> String {
     format!("A person decides the treatment; the leaning is to {to}.")
 }
 
-/// Takes back what a text says of the treatment, where a person is to decide after all.
-pub fn leave_open(text: &mut String, category: Category, treatment: Treatment) {
-    *text = text.replace(&consequence(category, treatment), &leaning(treatment));
-}
-
 fn push_action(text: &mut String, category: Category, assets: &Assets) {
     let sent = list(&assets.sent);
     let received = list(&assets.received);
@@ -124,6 +119,14 @@ fn push_leg(text: &mut String, leg: &AssetLeg) {
         Some(id) => push(text, &[&leg.amount, " × ", symbol, " #", id]),
         None => push(text, &[&leg.amount, " ", symbol]),
     }
+}
+
+/// Why a reading is left to a person that only the caller's floor holds back.
+pub fn below_floor(confidence: u8, floor: u8) -> String {
+    format!(
+        "Readings with a confidence under {floor} are left to a person here, and this one has {confidence}: its category and treatment are the \
+         leaning."
+    )
 }
 
 pub fn doubt(doubt: &Doubt) -> String {

@@ -17,11 +17,12 @@ use crate::steps;
 pub fn present(scene: &Scene<'_>, reading: &Reading, question: &Question, rules: &Rules) -> Classification {
     let assets = assets(scene, |_| Some(Part::Whole));
     let position = policy::position(reading.category, &question.policy, circumstances(scene, reading, question, None));
+    let is_for_review = reading.is_for_review(question);
     let leaning = if reading.category == Category::Unclassified { Treatment::NeedsReview } else { position.treatment };
     let principal = steps::principal_assets(scene, reading);
     let spoken_of = principal.as_ref().unwrap_or(&assets);
     let description =
-        describe::description(reading.category, spoken_of, reading.protocol.as_deref(), leaning, reading.needs_review);
+        describe::description(reading.category, spoken_of, reading.protocol.as_deref(), leaning, is_for_review);
     let steps = steps::steps(scene, reading, question);
     let memo = steps.as_ref().map(|steps| steps::memo(&description, steps));
     Classification {
@@ -32,12 +33,12 @@ pub fn present(scene: &Scene<'_>, reading: &Reading, question: &Question, rules:
         chain: Some(scene.chain.slug.clone()),
         category: reading.category,
         treatment: leaning,
-        taxable: if reading.needs_review { None } else { position.treatment.taxable() },
+        taxable: if is_for_review { None } else { position.treatment.taxable() },
         confidence: reading.confidence,
-        needs_review: reading.needs_review,
-        ledger_action: Some(if reading.needs_review { LedgerAction::Review } else { position.ledger_action }),
+        needs_review: is_for_review,
+        ledger_action: Some(if is_for_review { LedgerAction::Review } else { position.ledger_action }),
         protocol: reading.protocol.as_deref().map(str::to_owned),
-        review_note: reading.needs_review.then(|| review_note(scene, reading)),
+        review_note: is_for_review.then(|| review_note(scene, reading, question)),
         grey_area: position.grey.map(grey_area),
         assets,
         chain_corrected: None,
@@ -54,6 +55,7 @@ pub fn present(scene: &Scene<'_>, reading: &Reading, question: &Question, rules:
         engine: rules.engine.clone(),
         evidence: question.explain.then(|| evidence(scene, reading)),
         source: decided_by(reading),
+        is_floored: is_for_review && !reading.needs_review,
     }
 }
 
@@ -80,7 +82,10 @@ fn grey_area((note, side): (&'static str, crate::category::Side)) -> GreyArea {
 }
 
 /// Why a person should look, from the gravest reason down.
-fn review_note(scene: &Scene<'_>, reading: &Reading) -> String {
+fn review_note(scene: &Scene<'_>, reading: &Reading, question: &Question) -> String {
+    if let Some(floor) = question.review_below.filter(|_| !reading.needs_review) {
+        return describe::below_floor(reading.confidence, floor);
+    }
     let mut reasons: Vec<String> = reading.doubts.iter().map(describe::doubt).collect();
     if !reading.residual.is_empty() && !reading.claims.is_empty() {
         let open = assets(scene, |at| reading.residual.contains(at).then_some(Part::Whole));

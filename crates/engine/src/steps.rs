@@ -114,18 +114,19 @@ fn step(
     let mut assets = assets(scene, |at| part(claim, at, &reading.claims));
     assets.gas = None;
     let protocol = claim.protocol.as_deref();
+    let is_for_review = reading.is_for_review(question);
     let description = match role {
         Role::FlashBorrow => "Borrowed within the transaction; the loan is repaid before it ends.".to_owned(),
         Role::FlashRepay => "Repaid within the transaction; loan and repayment cancel.".to_owned(),
-        _ => describe::description(claim.category, &assets, protocol, position.treatment, reading.needs_review),
+        _ => describe::description(claim.category, &assets, protocol, position.treatment, is_for_review),
     };
     Step {
         leg_index,
         role,
         category: claim.category,
-        taxable: if reading.needs_review { None } else { position.treatment.taxable() },
+        taxable: if is_for_review { None } else { position.treatment.taxable() },
         treatment: position.treatment,
-        ledger_action: if reading.needs_review { LedgerAction::Review } else { position.ledger_action },
+        ledger_action: if is_for_review { LedgerAction::Review } else { position.ledger_action },
         protocol: protocol.map(str::to_owned),
         description,
         assets,

@@ -8,6 +8,7 @@ use chains::evm::EvmChain;
 use chains::solana::SolanaChain;
 use chains::{Node, Recorder, Registry, Tape, TokenMemory, Upstreams};
 use engine::{Chain, Family, Rules};
+use tokio_util::task::TaskTracker;
 
 use super::{App, Reader, Repeats};
 use crate::accounts::Accounts;
@@ -47,6 +48,7 @@ pub(crate) async fn open(config: &Config, demo: Demo) -> anyhow::Result<App> {
         store,
         pool_anon: config.pool_anon,
         has_sink: config.meter.is_some(),
+        calls: TaskTracker::new(),
     })
 }
 

@@ -74,7 +74,7 @@ fn categories(rows: &[Row]) -> String {
     out
 }
 
-fn exported(rows: &[metrics::Row]) -> String {
+fn exported(rows: &[metrics::MetricRow]) -> String {
     let mut out = String::from("| metric | kind | labels | what it says |\n|---|---|---|---|\n");
     for row in rows {
         let labels: Vec<String> = row.labels.iter().map(|label| format!("`{label}`")).collect();

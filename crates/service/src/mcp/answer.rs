@@ -1,4 +1,4 @@
-//! What an agent is told of a batch: the REST rows with the review floor and the names of older releases, or a line for each.
+//! What an agent is told of a batch: the REST rows with the names of older releases, or a line for each.
 
 use std::sync::Arc;
 
@@ -8,9 +8,6 @@ use engine::opinion::Source;
 use engine::{Account, Category};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-
-/// Below this an agent is told to ask a person, whatever the reading says.
-const REVIEW_FLOOR: u8 = 70;
 
 /// How much an agent wants to read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
@@ -102,24 +99,11 @@ pub(super) struct SummaryRow {
 }
 
 pub(super) fn batch(rows: Vec<Arc<Classification>>, fields: Fields) -> AgentBatch {
-    let dress = |mut row: Arc<Classification>| {
-        hold_to_floor(&mut row);
-        match fields {
-            Fields::All => AgentRow::Whole(Box::new(whole(row))),
-            Fields::Summary => AgentRow::Summary(Box::new(summary(&row))),
-        }
+    let dress = |row: Arc<Classification>| match fields {
+        Fields::All => AgentRow::Whole(Box::new(whole(row))),
+        Fields::Summary => AgentRow::Summary(Box::new(summary(&row))),
     };
     AgentBatch { api_version: API_VERSION, count: rows.len(), results: rows.into_iter().map(dress).collect() }
-}
-
-fn hold_to_floor(row: &mut Arc<Classification>) {
-    if row.confidence < REVIEW_FLOOR && !row.needs_review {
-        let confidence = row.confidence;
-        Arc::make_mut(row).defer(format!(
-            "The agent interface leaves readings under {REVIEW_FLOOR} to a person, and this one has {confidence}: one source read it so, and \
-             nothing contradicts it."
-        ));
-    }
 }
 
 fn whole(row: Arc<Classification>) -> WholeRow {
