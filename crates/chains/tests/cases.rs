@@ -76,6 +76,7 @@ async fn check(upstreams: &Upstreams, scenario: &Scenario, head: &str) -> String
         own_wallets: settings.get("own wallet").map(|text| Account::parse(text).unwrap()).into_iter().collect(),
         policy,
         explain: true,
+        ..Question::default()
     };
     let hash = TxHash::parse(&done.hash).unwrap();
     let mut complete = upstreams.fetch(hash, None).await.expect("the tape has it");

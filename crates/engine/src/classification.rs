@@ -6,9 +6,8 @@ use utoipa::ToSchema;
 
 use crate::asset::{Account, NftKind};
 use crate::category::Category;
-use crate::describe;
 use crate::opinion::{Role, Source};
-use crate::treatments::{LedgerAction, Treatment, Treatments};
+use crate::treatments::{LedgerAction, Treatment};
 
 pub const API_VERSION: &str = "v1";
 /// A word of ours. Under its own name serde would want to borrow it from what it reads.
@@ -93,30 +92,9 @@ pub struct Classification {
     /// The source that decided the category. The agent interface tells it.
     #[serde(skip)]
     pub source: Source,
-}
-
-impl Classification {
-    /// Leaves it to a person, for a reason that lies outside of the reading.
-    pub fn defer(&mut self, note: String, treatments: &Treatments) {
-        self.needs_review = true;
-        self.taxable = None;
-        self.ledger_action = Some(LedgerAction::Review);
-        self.review_note = Some(note);
-        let parent = self.parent.as_mut().map(|parent| &mut parent.description);
-        let mut whole: Vec<&mut String> =
-            [self.description.as_mut(), parent, self.memo.as_mut()].into_iter().flatten().collect();
-        for text in &mut whole {
-            describe::leave_open(text, self.category, self.treatment, treatments);
-        }
-        for step in self.legs.iter_mut().flatten() {
-            step.taxable = None;
-            step.ledger_action = LedgerAction::Review;
-            describe::leave_open(&mut step.description, step.category, step.treatment, treatments);
-            if let Some(memo) = &mut self.memo {
-                describe::leave_open(memo, step.category, step.treatment, treatments);
-            }
-        }
-    }
+    /// `needs_review` is set by the question's `review_below` alone. What a reading costs does not depend on that floor.
+    #[serde(skip)]
+    pub is_floored: bool,
 }
 
 /// More than one treatment is defensible. `treatment` and `taxable` of the result are the position taken.

@@ -25,6 +25,37 @@ const WITH_RESIDUAL_MAX: u8 = 45;
 const WITH_DOUBT_MAX: u8 = 50;
 const MAX: u8 = 99;
 
+/// What a range of confidence means, for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Band {
+    /// The least confidence in it; it ends where the band above begins.
+    pub from: u8,
+    pub name: &'static str,
+    pub about: &'static str,
+}
+
+/// From the highest down.
+pub const BANDS: [Band; 4] = [
+    Band {
+        from: 95,
+        name: "Very high",
+        about: "A verified rule with evidence on chain, and other sources of the same mind.",
+    },
+    Band { from: 80, name: "High", about: "A verified rule, or a well-known one that others agree with." },
+    Band {
+        from: REVIEW_BELOW,
+        name: "Fair",
+        about: "One source decoded it and nothing contradicted; a plain transfer may stand here.",
+    },
+    LOWEST,
+];
+
+const LOWEST: Band = Band { from: 0, name: "Low", about: "Weak or contradicted, so a person must look." };
+
+pub fn band(confidence: u8) -> Band {
+    BANDS.into_iter().find(|band| confidence >= band.from).unwrap_or(LOWEST)
+}
+
 #[derive(Debug)]
 pub struct Weighing<'a> {
     pub principal: &'a Opinion,
@@ -84,6 +115,12 @@ mod tests {
 
     fn categories() -> impl Strategy<Value = Category> {
         prop_oneof![Just(Category::Swap), Just(Category::Transfer), Just(Category::Borrow)]
+    }
+
+    #[test]
+    fn bands_meet_without_a_gap() {
+        let named = [0, 59, 60, 79, 80, 94, 95, 100].map(|confidence| band(confidence).name);
+        assert_eq!(named, ["Low", "Low", "Fair", "Fair", "High", "High", "Very high", "Very high"]);
     }
 
     proptest! {

@@ -3,7 +3,7 @@
 use crate::category::Category;
 use crate::classification::{AssetLeg, Assets};
 use crate::scene::Doubt;
-use crate::treatments::{Treatment, Treatments};
+use crate::treatments::Treatment;
 
 /// Legs listed by name in one sentence; the rest are counted.
 const LISTED_MAX: usize = 4;
@@ -43,13 +43,6 @@ fn leaning(treatment: Treatment) -> String {
         Treatment::NeedsReview => return "A person decides the treatment.".to_owned(),
     };
     format!("A person decides the treatment; the leaning is to {to}.")
-}
-
-/// Takes back what a text says of the treatment, where a person is to decide after all.
-pub fn leave_open(text: &mut String, category: Category, treatment: Treatment, treatments: &Treatments) {
-    let row = treatments.row(category);
-    let basis = (treatment == row.treatment).then_some(row.basis.as_str());
-    *text = text.replace(&consequence(treatment, basis), &leaning(treatment));
 }
 
 fn push_action(text: &mut String, category: Category, assets: &Assets) {
@@ -131,6 +124,14 @@ fn push_leg(text: &mut String, leg: &AssetLeg) {
         Some(id) => push(text, &[&leg.amount, " × ", symbol, " #", id]),
         None => push(text, &[&leg.amount, " ", symbol]),
     }
+}
+
+/// Why a reading is left to a person that only the caller's floor holds back.
+pub fn below_floor(confidence: u8, floor: u8) -> String {
+    format!(
+        "Readings with a confidence under {floor} are left to a person here, and this one has {confidence}: its category and treatment are the \
+         leaning."
+    )
 }
 
 pub fn doubt(doubt: &Doubt) -> String {

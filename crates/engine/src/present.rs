@@ -17,7 +17,9 @@ use crate::treatments::{LedgerAction, Treatment, Treatments};
 
 pub fn present(scene: &Scene<'_>, reading: &Reading, question: &Question, knowledge: &Knowledge) -> Classification {
     let treatments = &knowledge.treatments;
-    let needs_review = reading.needs_review || treatments.is_open(reading.category);
+    let is_open = reading.needs_review || treatments.is_open(reading.category);
+    let is_floored = !is_open && question.review_below.is_some_and(|floor| reading.confidence < floor);
+    let needs_review = is_open || is_floored;
     let assets = assets(scene, |_| Some(Part::Whole));
     let facts = circumstances(scene, reading, question, None);
     let position = position(treatments, reading.category, &question.policy, facts);
@@ -43,7 +45,10 @@ pub fn present(scene: &Scene<'_>, reading: &Reading, question: &Question, knowle
         needs_review,
         ledger_action: Some(if needs_review { LedgerAction::Review } else { position.ledger_action }),
         protocol: protocol.map(str::to_owned),
-        review_note: needs_review.then(|| review_note(scene, reading, treatments)),
+        review_note: match question.review_below {
+            Some(floor) if is_floored => Some(describe::below_floor(reading.confidence, floor)),
+            _ => needs_review.then(|| review_note(scene, reading, treatments)),
+        },
         grey_area: position.grey.map(grey_area),
         assets,
         chain_corrected: None,
@@ -60,6 +65,7 @@ pub fn present(scene: &Scene<'_>, reading: &Reading, question: &Question, knowle
         engine: knowledge.engine.clone(),
         evidence: question.explain.then(|| evidence(scene, reading)),
         source: decided_by(reading),
+        is_floored,
     }
 }
 

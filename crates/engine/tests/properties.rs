@@ -16,13 +16,17 @@ use engine::evm::trace::InternalTransfer;
 use engine::evm::{BalanceChange, EvmFacts, InternalValue};
 use engine::legs::{Direction, legs};
 use engine::sources::{Opinions, opine};
-use engine::{Facts, Knowledge, Missing, Question, Read, Token, read};
+use engine::treatments::LedgerAction;
+use engine::{Classification, Facts, Knowledge, Missing, Question, Read, Token, read};
 use proptest::prelude::*;
 
 static KNOWLEDGE: LazyLock<Knowledge> = LazyLock::new(|| Knowledge::embedded().expect("embedded packs load"));
 
 const WALLET: Address = address!("00000000000000000000000000000000000000AA");
 const WETH: Address = address!("C02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2");
+
+/// How a sentence begins that decides on the treatment.
+const DECIDED: [&str; 4] = ["A taxable disposal", "Taxable income", "Not a taxable event", "An expense, paid by"];
 
 /// Few enough that they meet: the wallet, zero, the wrapper, contracts that packs know, and strangers.
 fn addresses() -> impl Strategy<Value = Address> {
@@ -162,6 +166,13 @@ fn movement() -> impl Strategy<Value = Movement> {
     })
 }
 
+/// What a description says before it speaks of the treatment.
+fn action(row: &Classification) -> Option<String> {
+    let text = row.description.as_deref()?;
+    let ends = DECIDED.iter().chain(&["A person decides"]).filter_map(|end| text.find(end));
+    Some(text.get(..ends.min()?)?.to_owned())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
@@ -183,6 +194,36 @@ proptest! {
             prop_assert!(answer.needs_review || answer.taxable == answer.treatment.taxable());
             let again = read(&facts, &question, &KNOWLEDGE, Missing::Accept).expect("the same answer").done();
             prop_assert_eq!(serde_json::to_string(&answer).unwrap(), serde_json::to_string(&again).unwrap());
+        }
+    }
+
+    /// A question may want more confidence than the engine's own line. That adds reviews and moves nothing else, and no sentence then
+    /// tells a treatment that a person has yet to decide.
+    #[test]
+    fn a_floor_only_adds_reviews(facts in any_facts(), floor in 0_u8..=100) {
+        let plain = Question { wallet: Some(WALLET.into()), ..Question::default() };
+        let floored = Question { review_below: Some(floor), ..plain.clone() };
+        let facts = Facts::from(facts);
+        let answer = |question: &Question| read(&facts, question, &KNOWLEDGE, Missing::Accept).ok().and_then(Read::done);
+        if let (Some(plain), Some(floored)) = (answer(&plain), answer(&floored)) {
+            prop_assert_eq!(floored.needs_review, plain.needs_review || plain.confidence < floor);
+            prop_assert_eq!(floored.is_floored, floored.needs_review && !plain.needs_review);
+            if floored.is_floored {
+                prop_assert_eq!((floored.taxable, floored.ledger_action), (None, Some(LedgerAction::Review)));
+                prop_assert!(floored.review_note.as_ref().is_some_and(|note| note.contains(&format!("under {floor} "))));
+                let steps = floored.legs.as_deref().unwrap_or_default();
+                prop_assert!(steps.iter().all(|step| step.taxable.is_none() && step.ledger_action == LedgerAction::Review));
+                let parent = floored.parent.as_ref().map(|parent| &parent.description);
+                let told = [floored.description.as_ref(), floored.memo.as_ref(), parent];
+                for text in told.into_iter().flatten().chain(steps.iter().map(|step| &step.description)) {
+                    prop_assert!(DECIDED.iter().all(|decided| !text.contains(decided)), "{}", text);
+                }
+                let sent = |row: &Classification| row.assets.sent.iter().map(|leg| leg.amount.clone()).collect::<Vec<_>>();
+                let said = |row: &Classification| (row.category, row.treatment, row.confidence, sent(row), action(row));
+                prop_assert_eq!(said(&plain), said(&floored));
+            } else {
+                prop_assert_eq!(serde_json::to_string(&plain).unwrap(), serde_json::to_string(&floored).unwrap());
+            }
         }
     }
 

@@ -1,6 +1,8 @@
-//! The use cases. REST, the command line, and whatever comes later call only these; none has a path of its own to data.
+//! The use cases. REST, agents, pages, the command line and whatever comes later call only these; none has a path of its own to data.
 
 mod counted;
+mod door;
+mod export;
 mod quota;
 mod reader;
 mod repeats;
@@ -12,16 +14,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use engine::{Classification, TxHash};
+use tokio_util::task::TaskTracker;
 
-use crate::accounts::{Accounts, Person};
-use crate::auth::{Auth, Caller};
+use crate::accounts::Accounts;
+use crate::auth::Auth;
 use crate::error::ApiError;
 use crate::history::History;
 use crate::limits::Limits;
 use crate::metrics;
-use crate::store::{Payer, Store};
-pub(crate) use counted::Call;
+use crate::store::Store;
+pub(crate) use door::{Call, Presented, RequestId};
 pub(crate) use quota::{Asker, QuotaStatus};
+use reader::Sought;
 #[cfg(test)]
 pub(crate) use reader::finish;
 pub(crate) use reader::{Answer, Reader};
@@ -42,71 +46,72 @@ pub(crate) struct App {
     pub(crate) pool_anon: i64,
     /// Whether metered classifications become events.
     pub(crate) has_sink: bool,
+    /// Calls under way, also those whose caller has gone: the service stops after them.
+    calls: TaskTracker,
 }
 
 impl App {
     /// One transaction, counted against the caller's pool.
-    pub(crate) async fn classify(&self, call: &Call, item: Item) -> Result<Arc<Classification>, ApiError> {
-        if let Some(name) = &item.chain {
-            self.reader.served(name)?;
-        }
-        let mut results = self.read(call, vec![item]).await?;
-        results.pop().unwrap_or(Err(ApiError::Internal))
+    pub(crate) async fn classify(self: &Arc<Self>, call: Call, item: Item) -> Answer {
+        let (app, request_id, sought) = (Arc::clone(self), call.request_id().clone(), self.reader.seek(item)?);
+        let work = async move {
+            let mut results = app.read(&call, vec![Ok(sought)]).await?;
+            results.pop().unwrap_or(Err(ApiError::Internal))
+        };
+        self.finish(&request_id, work).await
     }
 
     /// A transaction that the caller classified before in this period, free; `None` for any other.
     pub(crate) async fn classify_again(
-        &self,
-        call: &Call,
+        self: &Arc<Self>,
+        call: Call,
         item: Item,
     ) -> Result<Option<Arc<Classification>>, ApiError> {
-        if let Some(name) = &item.chain {
-            self.reader.served(name)?;
-        }
-        counted::again(self, call, item).await
+        let (app, request_id, sought) = (Arc::clone(self), call.request_id().clone(), self.reader.seek(item)?);
+        self.finish(&request_id, async move { counted::again(&app, &call, sought).await }).await
     }
 
     /// One row per item, in input order; what failed stays in its place with its error.
     pub(crate) async fn classify_batch(
-        &self,
-        call: &Call,
+        self: &Arc<Self>,
+        call: Call,
         items: Vec<Item>,
     ) -> Result<Vec<Arc<Classification>>, ApiError> {
         let named: Vec<(TxHash, Option<String>)> = items.iter().map(|item| (item.hash, item.tx_id.clone())).collect();
-        let results = self.read(call, items).await?;
+        let sought = items.into_iter().map(|item| self.reader.seek(item)).collect();
+        let (app, request_id) = (Arc::clone(self), call.request_id().clone());
+        let results = self.finish(&request_id, async move { app.read(&call, sought).await }).await?;
         Ok(named.into_iter().zip(results).map(|((hash, id), result)| self.reader.row(hash, id, result)).collect())
     }
 
-    /// Whoever is signed in pays from the same pool as its keys.
-    pub(crate) async fn caller(&self, person: &Person) -> Result<Caller, ApiError> {
-        let owner = self.accounts.owner(person).await?.ok_or(ApiError::Unauthorized)?;
-        Ok(self.auth.owner_caller(&owner))
-    }
-
-    /// What was read, and what was refused for want of places, is remembered for its owner.
-    async fn read(&self, call: &Call, items: Vec<Item>) -> Result<Vec<Answer>, ApiError> {
+    /// What was read, and what was refused because the pool is empty, is counted and remembered for its owner.
+    async fn read(&self, call: &Call, items: Vec<Result<Sought, ApiError>>) -> Result<Vec<Answer>, ApiError> {
         let count = items.len();
         let results = counted::read(self, call, items).await;
-        let payer = &call.caller.payer;
+        let payer = &call.caller().payer;
         let refused = match &results {
             Ok(results) => {
-                metrics::items(results);
+                count_items(results);
                 log_failures(results);
                 self.history.note(payer, results.iter().filter_map(|result| result.as_deref().ok()));
                 results.iter().filter(|result| matches!(result, Err(ApiError::QuotaExceeded))).count()
             }
             Err(error) => {
-                metrics::items_refused(error, count);
+                metrics::items_failed(error.item_code(), count);
                 if *error == ApiError::QuotaExceeded { count } else { 0 }
             }
         };
         self.history.refused(payer, ApiError::QuotaExceeded.code(), refused);
         results
     }
+}
 
-    /// Whoever calls without a key pays from a small daily pool of its address.
-    pub(crate) fn anonymous(&self, address: &str) -> Caller {
-        Caller { key_id: String::new(), payer: Payer::anonymous(address, self.pool_anon) }
+fn count_items(results: &[Answer]) {
+    for result in results {
+        match result {
+            Ok(row) => metrics::classified(row),
+            Err(error) => metrics::items_failed(error.item_code(), 1),
+        }
     }
 }
 

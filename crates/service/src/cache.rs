@@ -22,8 +22,9 @@ use moka::Expiry;
 use moka::sync::Cache as Memory;
 use serde::{Deserialize, Serialize};
 
-use crate::store::{Found, Row, Shelf, StoreError};
-use keys::{Asked, Place};
+use crate::metrics::gauge_value;
+use crate::store::{Found, Shelf, ShelfRow, StoreError};
+use keys::{TxKey, VerdictKey};
 
 /// Facts of a block that is not final yet.
 const FRESH: Duration = Duration::from_secs(3);
@@ -41,7 +42,7 @@ const ENTRY_BYTES: usize = 400;
 const VERDICT_BYTES_PER_JSON_BYTE: usize = 2;
 
 /// The number counts up with every change of what a row of the kind holds.
-const VERDICTS: &str = "verdicts.1";
+const VERDICTS: &str = "verdicts.2";
 const TOKENS: &str = "tokens.1";
 /// The kinds of rows that this version reads.
 const KINDS: [&str; 3] = [VERDICTS, kept::FORMAT, TOKENS];
@@ -57,8 +58,8 @@ fn word(kind: &'static str) -> &'static str {
 
 #[derive(Debug)]
 pub(crate) struct Cache {
-    verdicts: Memory<Asked, Arc<Verdict>>,
-    facts: Memory<Place, Arc<Facts>>,
+    verdicts: Memory<VerdictKey, Arc<CachedVerdict>>,
+    facts: Memory<TxKey, Arc<Facts>>,
     tokens: Memory<(String, Account), Arc<Token>>,
     shelf: Shelf,
     shelf_bytes_max: i64,
@@ -67,7 +68,7 @@ pub(crate) struct Cache {
 
 /// One of a call's questions: a transaction, the slug of the chain that it was asked for on, and what about it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct CacheQuery<'a> {
     pub(crate) hash: TxHash,
     pub(crate) pinned: Option<&'a str>,
     pub(crate) question: &'a Question,
@@ -82,21 +83,21 @@ pub(crate) struct Facts {
 }
 
 #[derive(Debug)]
-struct Verdict {
+struct CachedVerdict {
     row: Arc<Classification>,
     bytes: usize,
     lifetime: Option<Duration>,
 }
 
-impl Verdict {
+impl CachedVerdict {
     fn new(row: Arc<Classification>, json_bytes: usize, lifetime: Option<Duration>) -> Self {
         Self { row, bytes: json_bytes.saturating_mul(VERDICT_BYTES_PER_JSON_BYTE), lifetime }
     }
 
     fn unpack(body: &[u8]) -> Option<Self> {
         let json = kept::unsqueeze(body)?;
-        let Shelved { source, row } = serde_json::from_slice::<Shelved<Classification>>(&json).ok()?;
-        Some(Self::new(Arc::new(Classification { source, ..row }), json.len(), None))
+        let Shelved { source, is_floored, row } = serde_json::from_slice::<Shelved<Classification>>(&json).ok()?;
+        Some(Self::new(Arc::new(Classification { source, is_floored, ..row }), json.len(), None))
     }
 
     fn chain(&self) -> &str {
@@ -116,7 +117,7 @@ impl Facts {
 struct Drawer<'a, K, V> {
     kind: &'static str,
     memory: &'a Memory<K, Arc<V>>,
-    place: fn(&K) -> &Place,
+    place: fn(&K) -> &TxKey,
     chain: fn(&V) -> &str,
 }
 
@@ -124,6 +125,7 @@ struct Drawer<'a, K, V> {
 #[derive(Serialize, Deserialize)]
 struct Shelved<R> {
     source: Source,
+    is_floored: bool,
     row: R,
 }
 
@@ -141,7 +143,7 @@ impl Cache {
         Self {
             verdicts: Memory::builder()
                 .max_capacity(part(VERDICTS_PERCENT))
-                .weigher(|_, verdict: &Arc<Verdict>| weight(verdict.bytes))
+                .weigher(|_, verdict: &Arc<CachedVerdict>| weight(verdict.bytes))
                 .expire_after(Lifetimes)
                 .build(),
             facts: Memory::builder()
@@ -161,28 +163,28 @@ impl Cache {
     }
 
     /// The verdicts that are kept, one for each question.
-    pub(crate) async fn verdicts(&self, engine: &str, wanted: &[Wanted<'_>]) -> Vec<Option<Arc<Classification>>> {
+    pub(crate) async fn verdicts(&self, engine: &str, wanted: &[CacheQuery<'_>]) -> Vec<Option<Arc<Classification>>> {
         let drawer =
-            Drawer { kind: VERDICTS, memory: &self.verdicts, place: |asked| &asked.place, chain: Verdict::chain };
-        let unpack = |found: Found| Verdict::unpack(&found.body);
-        let found = self.look(drawer, wanted, Wanted::asked, |asked| asked.key(engine), unpack).await;
+            Drawer { kind: VERDICTS, memory: &self.verdicts, place: |asked| &asked.place, chain: CachedVerdict::chain };
+        let unpack = |found: Found| CachedVerdict::unpack(&found.body);
+        let found = self.look(drawer, wanted, CacheQuery::asked, |asked| asked.key(engine), unpack).await;
         found.into_iter().map(|found| found.map(|verdict| Arc::clone(&verdict.row))).collect()
     }
 
     /// The facts that are kept, one for each question.
-    pub(crate) async fn facts(&self, wanted: &[Wanted<'_>]) -> Vec<Option<Arc<Facts>>> {
+    pub(crate) async fn facts(&self, wanted: &[CacheQuery<'_>]) -> Vec<Option<Arc<Facts>>> {
         let drawer =
             Drawer { kind: kept::FORMAT, memory: &self.facts, place: |place| place, chain: |facts| &facts.chain };
         let unpack = |Found { chain, body, .. }| Some(Facts { chain, bytes: body, lifetime: None });
-        self.look(drawer, wanted, Wanted::places, Place::key, unpack).await
+        self.look(drawer, wanted, CacheQuery::places, TxKey::key, unpack).await
     }
 
     /// From memory where all of them are there, else from the shelf in one look. What memory has no room for is told all the same.
     async fn look<'a, K, V, I>(
         &self,
         drawer: Drawer<'_, K, V>,
-        wanted: &[Wanted<'a>],
-        spots: impl Fn(&Wanted<'a>) -> I,
+        wanted: &[CacheQuery<'a>],
+        spots: impl Fn(&CacheQuery<'a>) -> I,
         key: impl Fn(&K) -> String,
         unpack: impl Fn(Found) -> Option<V>,
     ) -> Vec<Option<Arc<V>>>
@@ -192,7 +194,7 @@ impl Cache {
         I: Iterator<Item = K>,
     {
         let Drawer { kind, memory, place, chain } = drawer;
-        let answers = |spot: &K, told: &V, wanted: &Wanted<'_>| place(spot).answers(chain(told), wanted.pinned);
+        let answers = |spot: &K, told: &V, wanted: &CacheQuery<'_>| place(spot).answers(chain(told), wanted.pinned);
         let mut found: Vec<Option<Arc<V>>> = Vec::with_capacity(wanted.len());
         let mut missing: Vec<(usize, K)> = Vec::new();
         for (at, wanted) in wanted.iter().enumerate() {
@@ -227,12 +229,12 @@ impl Cache {
 
     /// Facts as they now stand, with what a question has added to them.
     pub(crate) fn keep_facts(&self, hash: TxHash, pinned: Option<&str>, fetched: &Fetched) {
-        let (Some(place), Some(bytes)) = (Place::of(hash, pinned, fetched), fetched.encode()) else { return };
+        let (Some(place), Some(bytes)) = (TxKey::of(hash, pinned, fetched), fetched.encode()) else { return };
         let chain = fetched.chain().slug.clone();
         let lifetime = lifetime(fetched);
         if lifetime.is_none() {
             let (key, chain, body) = (place.key(), chain.clone(), bytes.clone());
-            self.shelf.keep(Row { kind: kept::FORMAT, key, chain, body });
+            self.shelf.keep(ShelfRow { kind: kept::FORMAT, key, chain, body });
         }
         self.facts.insert(place, Arc::new(Facts { chain, bytes, lifetime }));
     }
@@ -245,18 +247,18 @@ impl Cache {
         fetched: &Fetched,
         row: &Arc<Classification>,
     ) {
-        let Some(place) = Place::of(hash, pinned, fetched) else { return };
-        let asked = Asked::new(place, question);
-        let shelved = Shelved { source: row.source, row: row.as_ref() };
+        let Some(place) = TxKey::of(hash, pinned, fetched) else { return };
+        let asked = VerdictKey::new(place, question);
+        let shelved = Shelved { source: row.source, is_floored: row.is_floored, row: row.as_ref() };
         let Ok(json) = serde_json::to_vec(&shelved) else { return };
         let lifetime = lifetime(fetched);
         if lifetime.is_none()
             && let Some(body) = kept::squeeze(&json)
         {
             let chain = fetched.chain().slug.clone();
-            self.shelf.keep(Row { kind: VERDICTS, key: asked.key(&row.engine), chain, body });
+            self.shelf.keep(ShelfRow { kind: VERDICTS, key: asked.key(&row.engine), chain, body });
         }
-        self.verdicts.insert(asked, Arc::new(Verdict::new(Arc::clone(row), json.len(), lifetime)));
+        self.verdicts.insert(asked, Arc::new(CachedVerdict::new(Arc::clone(row), json.len(), lifetime)));
     }
 
     fn held(&self) -> [Held; 3] {
@@ -275,8 +277,8 @@ impl Cache {
             self.forget();
         }
         for held in self.held() {
-            metrics::gauge!("taxon_cache_entries", "cache" => held.name).set(to_f64(held.entries));
-            metrics::gauge!("taxon_cache_bytes", "cache" => held.name).set(to_f64(held.bytes));
+            ::metrics::gauge!("taxon_cache_entries", "cache" => held.name).set(gauge_value(held.entries));
+            ::metrics::gauge!("taxon_cache_bytes", "cache" => held.name).set(gauge_value(held.bytes));
         }
         if with_trim {
             self.shelf.trim(&KINDS, self.shelf_bytes_max).await?;
@@ -325,7 +327,7 @@ impl TokenMemory for Cache {
         if !is_silent(said)
             && let Ok(body) = serde_json::to_vec(said)
         {
-            self.shelf.keep(Row { kind: TOKENS, key: token_key(chain, &token), chain: chain.to_owned(), body });
+            self.shelf.keep(ShelfRow { kind: TOKENS, key: token_key(chain, &token), chain: chain.to_owned(), body });
         }
     }
 }
@@ -357,15 +359,10 @@ fn weight(bytes: usize) -> u32 {
 
 fn count(cache: &'static str, is_hit: bool) {
     if is_hit {
-        metrics::counter!("taxon_cache_hits_total", "cache" => cache).increment(1);
+        ::metrics::counter!("taxon_cache_hits_total", "cache" => cache).increment(1);
     } else {
-        metrics::counter!("taxon_cache_misses_total", "cache" => cache).increment(1);
+        ::metrics::counter!("taxon_cache_misses_total", "cache" => cache).increment(1);
     }
-}
-
-/// A figure for a gauge. Memory is bounded far below what this can tell.
-fn to_f64(count: u64) -> f64 {
-    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
 /// Entries tell themselves how long they live.
@@ -375,7 +372,7 @@ trait Mortal {
     fn lifetime(&self) -> Option<Duration>;
 }
 
-impl Mortal for Verdict {
+impl Mortal for CachedVerdict {
     fn lifetime(&self) -> Option<Duration> {
         self.lifetime
     }

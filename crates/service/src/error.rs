@@ -1,21 +1,38 @@
 //! Every error code of the interface, on this one page: code, status, sentence, and what the integrator does about it. The OpenAPI
 //! document and the docs print `TABLE`.
 
-use axum::Json;
-use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::StatusCode;
 use chains::FetchError;
+use engine::hash::InvalidHash;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::store::StoreError;
 
+/// What is wrong with a request, in words, and which item of a batch it is about.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{words}")]
+pub(crate) struct Invalid {
+    words: String,
+    item: Option<usize>,
+}
+
+impl Invalid {
+    pub(crate) fn new(words: impl Into<String>) -> Self {
+        Self { words: words.into(), item: None }
+    }
+
+    pub(crate) fn of_item(self, item: Option<usize>) -> Self {
+        Self { item, ..self }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ApiError {
-    #[error("{0}")]
-    InvalidRequest(String),
-    #[error("{0}")]
-    InvalidHash(String),
+    #[error(transparent)]
+    InvalidRequest(Invalid),
+    #[error(transparent)]
+    InvalidHash(Invalid),
     #[error("a valid API key is needed: send it as `Authorization: Bearer <key>`")]
     Unauthorized,
     #[error(
@@ -64,6 +81,22 @@ impl ApiError {
             Self::WalletNotInTransaction => "wallet_not_in_transaction",
             Self::Upstream { code, .. } => code,
             Self::Internal | Self::LedgerAway => "internal_error",
+        }
+    }
+
+    pub(crate) fn invalid_request(words: impl Into<String>) -> Self {
+        Self::InvalidRequest(Invalid::new(words))
+    }
+
+    pub(crate) fn invalid_hash(error: &InvalidHash) -> Self {
+        Self::InvalidHash(Invalid::new(error.to_string()))
+    }
+
+    /// The place in the batch of the item that it is about.
+    pub(crate) fn item(&self) -> Option<usize> {
+        match self {
+            Self::InvalidRequest(invalid) | Self::InvalidHash(invalid) => invalid.item,
+            _ => None,
         }
     }
 
@@ -253,14 +286,19 @@ pub(crate) const TABLE: &[ErrorRow] = &[
     ),
 ];
 
+/// The codes that a transaction can fail with.
+pub(crate) fn item_codes() -> impl Iterator<Item = &'static str> {
+    TABLE.iter().filter(|row| row.met != Met::Call).map(|row| row.code)
+}
+
 /// One of each, as examples of what a caller sees.
 pub(crate) fn samples() -> Vec<ApiError> {
     let chain = || "ethereum".to_owned();
     let upstream = |code| ApiError::Upstream { chain: chain(), code, reason: "a node failed".to_owned() };
     let invalid_hash = engine::TxHash::parse("0x").map_or_else(|error| error.to_string(), |hash| hash.to_string());
     let mut all = vec![
-        ApiError::InvalidRequest("`hashes` takes 1 to 100 items, not 101".to_owned()),
-        ApiError::InvalidHash(format!("hashes[7]: {invalid_hash}")),
+        ApiError::invalid_request("`hashes` takes 1 to 100 items, not 101"),
+        ApiError::InvalidHash(Invalid::new(format!("hashes[7]: {invalid_hash}")).of_item(Some(7))),
         ApiError::Unauthorized,
         ApiError::QuotaExceeded,
         ApiError::RateLimited { seconds: 17 },
@@ -276,22 +314,6 @@ pub(crate) fn samples() -> Vec<ApiError> {
     ];
     all.extend(chains::UPSTREAM_CODES.map(upstream));
     all
-}
-
-impl IntoResponse for ApiError {
-    fn into_response(self) -> Response {
-        let mut response = (self.status(), Json(self.envelope())).into_response();
-        match self {
-            Self::Unauthorized => {
-                response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-            }
-            Self::RateLimited { seconds } => {
-                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
-            }
-            _ => {}
-        }
-        response
-    }
 }
 
 /// Logged here, once; the caller learns that it is no fault of the request.

@@ -1,5 +1,7 @@
 //! Targets of `fuzz/` over what callers and operators send. Only tests and the feature `fuzzing` compile this.
 
+mod requests;
+
 use engine::TxHash;
 
 use crate::app::{BATCH_ITEMS_MAX, BatchRequest, Item, SingleRequest};
@@ -7,7 +9,9 @@ pub use crate::cli::eval::labels::labels;
 pub use crate::config::config_file;
 use crate::error::ApiError;
 use crate::rest::body::parse;
-pub use crate::web::fuzzing::{headers, http, mcp};
+#[cfg(test)]
+pub(crate) use requests::config as demo_config;
+pub use requests::{headers, http, mcp};
 
 /// The body of either classify call: 1 to 100 items whose hashes are those that were written, or a refusal with one of the two codes for it.
 pub fn rest_body(bytes: &[u8]) {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use engine::Classification;
 
-use crate::store::{Payer, Reading, Refusal, Store, StoreError};
+use crate::store::{HistoryRow, Payer, Refusal, Store, StoreError};
 
 /// Readings that wait while the database is away; past it new ones are not kept.
 const READINGS_MAX: usize = 20_000;
@@ -74,7 +74,7 @@ impl Lately {
 
 /// One per owner, hash and wallet: who reads a transaction again and again has one row.
 #[derive(Debug)]
-struct Latest(Reading);
+struct Latest(HistoryRow);
 
 impl Latest {
     fn key(&self) -> (&str, &str, &str) {
@@ -97,7 +97,7 @@ impl Hash for Latest {
 }
 
 impl Kept {
-    fn keep(&mut self, readings: impl IntoIterator<Item = Reading>) {
+    fn keep(&mut self, readings: impl IntoIterator<Item = HistoryRow>) {
         for reading in readings.into_iter().map(Latest) {
             if self.readings.len() < READINGS_MAX || self.readings.contains(&reading) {
                 self.readings.replace(reading);
@@ -158,7 +158,7 @@ impl History {
             let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
             (std::mem::take(&mut kept.readings), std::mem::take(&mut kept.refusals))
         };
-        let mut readings: Vec<Reading> = readings.into_iter().map(|latest| latest.0).collect();
+        let mut readings: Vec<HistoryRow> = readings.into_iter().map(|latest| latest.0).collect();
         let mut refusals: Vec<Refusal> =
             refusals.into_iter().map(|((owner_id, day, code), count)| Refusal { owner_id, day, code, count }).collect();
         while !readings.is_empty() || !refusals.is_empty() {
@@ -179,7 +179,7 @@ impl History {
     }
 
     /// What has come since then is newer.
-    fn keep_again(&self, readings: Vec<Reading>, refusals: Vec<Refusal>) {
+    fn keep_again(&self, readings: Vec<HistoryRow>, refusals: Vec<Refusal>) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let newer = std::mem::take(&mut kept.readings);
         kept.keep(readings);
@@ -190,8 +190,8 @@ impl History {
     }
 }
 
-fn reading(owner_id: &str, row: &Classification, at: i64) -> Reading {
-    Reading {
+fn reading(owner_id: &str, row: &Classification, at: i64) -> HistoryRow {
+    HistoryRow {
         owner_id: owner_id.to_owned(),
         hash: row.hash.clone().unwrap_or_default(),
         wallet: row.perspective.map(|wallet| wallet.to_string()).unwrap_or_default(),
@@ -218,8 +218,8 @@ mod tests {
     use super::*;
     use crate::store::{Clock, Database, Recent, Resets};
 
-    fn sample(number: usize) -> Reading {
-        Reading {
+    fn sample(number: usize) -> HistoryRow {
+        HistoryRow {
             owner_id: "a".to_owned(),
             hash: format!("h{number}"),
             wallet: String::new(),
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn what_is_kept_is_bounded_and_once_per_transaction() {
         let mut kept = Kept::default();
-        kept.keep([sample(1), Reading { confidence: 70, ..sample(1) }]);
+        kept.keep([sample(1), HistoryRow { confidence: 70, ..sample(1) }]);
         assert_eq!(
             kept.readings.iter().map(|latest| latest.0.confidence).collect::<Vec<_>>(),
             [70],

@@ -19,6 +19,7 @@ mod metrics;
 mod openapi;
 mod pages;
 mod rest;
+mod router;
 mod schema;
 pub mod store;
 mod web;

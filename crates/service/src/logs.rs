@@ -11,7 +11,7 @@ use std::sync::Arc;
 use anyhow::bail;
 use tracing_subscriber::EnvFilter;
 
-use lines::Lines;
+use lines::LineFormat;
 pub(crate) use writer::{Flush, lost};
 
 /// The target of lines that hold nothing but our own words and numbers, in which no secret needs to be looked for.
@@ -42,7 +42,7 @@ pub(crate) fn start() -> anyhow::Result<Flush> {
         // Only our own targets: the HTTP client would log upstream addresses.
         .with_env_filter(EnvFilter::new(format!("taxon={level},chains={level},engine={level}")))
         .with_ansi(false)
-        .event_format(Lines(format))
+        .event_format(LineFormat(format))
         .with_writer(writer)
         .init();
     std::panic::set_hook(Box::new(panicked));

@@ -23,14 +23,14 @@ const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 /// As an operator writes "any host".
 const ANY_HOST: &str = "*";
 
-pub(crate) fn router(web: &Web, config: &Config) -> Router<Web> {
+pub(crate) fn routes(path: &str, web: &Web, config: &Config) -> Router<Web> {
     let server = Arc::new(Server::new(web.clone()));
     let service = StreamableHttpService::new(
         move || Ok(Arc::clone(&server)),
         Arc::new(NeverSessionManager::default()),
         transport(config),
     );
-    Router::new().route_service("/mcp", service).layer(from_fn(frame::carry))
+    Router::new().route_service(path, service).layer(from_fn(frame::carry))
 }
 
 /// A page of a stranger must not reach a service on its reader's machine: `Host` and `Origin` are held against what the operator allows.

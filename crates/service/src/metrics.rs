@@ -1,7 +1,7 @@
 //! What the service tells a Prometheus about itself. Nothing is recorded unless `TAXON_METRICS_LISTEN` is set. The names stand in `table`;
 //! the rest of the service calls the small functions here, which keep what they found, so that a cached answer pays for an atomic or two.
+//! It is the lowest module: it knows neither the store nor an interface.
 
-mod listener;
 mod process;
 mod table;
 
@@ -11,14 +11,10 @@ use std::time::{Duration, Instant};
 
 use ::metrics::{Counter, Gauge, Histogram, Unit};
 use anyhow::Context;
-use axum::http::Method;
 use engine::Classification;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
-use crate::app::Answer;
-use crate::error::{self, ApiError, Met};
-pub(crate) use listener::serve;
-pub(crate) use table::{Kind, Row, TABLE};
+pub(crate) use table::{MetricKind, MetricRow, TABLE};
 
 /// The label of a request that no route took.
 const NO_ROUTE: &str = "none";
@@ -51,20 +47,21 @@ struct Route {
     answers: RwLock<Vec<((&'static str, u16), Counter)>>,
 }
 
-/// Must come before anything is recorded: whatever asked for a counter earlier counts for nobody.
-pub(crate) fn install() -> anyhow::Result<()> {
+/// Must come before anything is recorded: whatever asked for a counter earlier counts for nobody. The codes are those that a transaction can
+/// fail with.
+pub(crate) fn install(item_codes: impl Iterator<Item = &'static str>) -> anyhow::Result<()> {
     let mut builder = PrometheusBuilder::new();
     for row in TABLE {
-        if let Kind::Histogram(buckets) = row.kind {
+        if let MetricKind::Histogram(buckets) = row.kind {
             builder = builder.set_buckets_for_metric(Matcher::Full(row.name.to_owned()), buckets)?;
         }
     }
     let text = builder.install_recorder().context("metrics cannot be recorded")?;
     for row in TABLE {
         match row.kind {
-            Kind::Counter => ::metrics::describe_counter!(row.name, Unit::Count, row.about),
-            Kind::Gauge => ::metrics::describe_gauge!(row.name, Unit::Count, row.about),
-            Kind::Histogram(_) => ::metrics::describe_histogram!(row.name, Unit::Count, row.about),
+            MetricKind::Counter => ::metrics::describe_counter!(row.name, Unit::Count, row.about),
+            MetricKind::Gauge => ::metrics::describe_gauge!(row.name, Unit::Count, row.about),
+            MetricKind::Histogram(_) => ::metrics::describe_histogram!(row.name, Unit::Count, row.about),
         }
     }
     let recorded = Recorded {
@@ -77,15 +74,15 @@ pub(crate) fn install() -> anyhow::Result<()> {
         turn_failures: ::metrics::counter!(table::TURN_FAILURES),
         turns_waiting: ::metrics::gauge!(table::TURNS_WAITING),
     };
-    begin_at_nothing();
+    begin_at_nothing(item_codes);
     // A second recorder is refused above.
     let _ = RECORDED.set(recorded);
     Ok(())
 }
 
 /// What can be counted is there from the start, so that a rate knows where it began.
-fn begin_at_nothing() {
-    for code in error::TABLE.iter().filter(|row| row.met != Met::Call).map(|row| row.code) {
+fn begin_at_nothing(item_codes: impl Iterator<Item = &'static str>) {
+    for code in item_codes {
         ::metrics::counter!(table::ITEM_ERRORS, "code" => code).absolute(0);
     }
     for cache in CACHES {
@@ -110,28 +107,61 @@ pub(crate) fn describe(engine: &str, chains: &[String]) {
 }
 
 /// One answer. The route is the template that matched, never what the caller wrote.
-pub(crate) fn request(method: &Method, route: Option<&str>, status: u16, took: Duration) {
+pub(crate) fn request(method: &str, route: Option<&str>, status: u16, took: Duration) {
     let Some(recorded) = RECORDED.get() else { return };
     let route = recorded.route(route.unwrap_or(NO_ROUTE));
     route.duration.record(took);
     route.answer(method_name(method), status).increment(1);
 }
 
-/// What a call came to, item by item.
-pub(crate) fn items(answers: &[Answer]) {
-    let Some(recorded) = RECORDED.get() else { return };
-    for answer in answers {
-        match answer {
-            Ok(row) => recorded.classified(row),
-            Err(error) => ::metrics::counter!(table::ITEM_ERRORS, "code" => error.item_code()).increment(1),
-        }
+/// A transaction that was classified.
+pub(crate) fn classified(row: &Classification) {
+    if let Some(recorded) = RECORDED.get() {
+        recorded.classified(row);
     }
 }
 
-/// A call that failed as a whole.
-pub(crate) fn items_refused(error: &ApiError, count: usize) {
+/// Transactions that were not, and why.
+pub(crate) fn items_failed(code: &'static str, count: usize) {
     let count = u64::try_from(count).unwrap_or(u64::MAX);
-    ::metrics::counter!(table::ITEM_ERRORS, "code" => error.item_code()).increment(count);
+    ::metrics::counter!(table::ITEM_ERRORS, "code" => code).increment(count);
+}
+
+/// What is only known by looking, at the moment of a scrape.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sampled {
+    pub(crate) calls_in_flight: usize,
+    pub(crate) history_waiting: usize,
+    /// `None` without a billing rail, and when the database does not say in time.
+    pub(crate) outbox_waiting: Option<u64>,
+    pub(crate) log_lines_lost: u64,
+}
+
+/// Everything, as Prometheus reads it.
+pub(crate) fn text(sampled: Sampled) -> String {
+    let count = |count: usize| gauge_value(u64::try_from(count).unwrap_or(u64::MAX));
+    ::metrics::gauge!(table::CALLS).set(count(sampled.calls_in_flight));
+    ::metrics::gauge!(table::HISTORY_WAITING).set(count(sampled.history_waiting));
+    ::metrics::counter!(table::LOG_LOST).absolute(sampled.log_lines_lost);
+    if let Some(waiting) = sampled.outbox_waiting {
+        ::metrics::gauge!(table::OUTBOX_WAITING).set(gauge_value(waiting));
+    }
+    let recorded = RECORDED.get().map(|recorded| recorded.text.render()).unwrap_or_default();
+    recorded + &process::text()
+}
+
+/// Samples of histograms are kept one by one until they are gathered.
+pub(crate) fn gather() {
+    if let Some(recorded) = RECORDED.get() {
+        recorded.text.run_upkeep();
+    }
+}
+
+/// A figure for a gauge, exact up to 2^53: far more bytes than a machine has.
+pub(crate) fn gauge_value(count: u64) -> f64 {
+    const PER_HIGH: f64 = 4_294_967_296.0;
+    let half = |part: u64| f64::from(u32::try_from(part & u64::from(u32::MAX)).unwrap_or(u32::MAX));
+    half(count >> 32) * PER_HIGH + half(count)
 }
 
 /// One turn at the ledger, from now until this is dropped.
@@ -211,7 +241,18 @@ impl Route {
     }
 }
 
-fn method_name(method: &Method) -> &'static str {
+fn method_name(method: &str) -> &'static str {
     let known = ["GET", "POST", "HEAD", "OPTIONS", "PUT", "DELETE", "PATCH"];
-    known.into_iter().find(|name| *name == method.as_str()).unwrap_or(OTHER_METHOD)
+    known.into_iter().find(|name| *name == method).unwrap_or(OTHER_METHOD)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cache_of_more_than_4_gib_is_told_as_large_as_it_is() {
+        let told = [0, 1, u64::from(u32::MAX), 5 << 30, 1 << 53].map(gauge_value);
+        assert_eq!(told, [0.0, 1.0, 4_294_967_295.0, 5_368_709_120.0, 9_007_199_254_740_992.0]);
+    }
 }

@@ -11,7 +11,7 @@ use utoipa::{OpenApi, ToSchema};
 
 use crate::app::Reader;
 use crate::error::{ErrorEnvelope, Met, TABLE, samples};
-use crate::rest::QuotaUnavailable;
+use crate::rest::quota::QuotaUnavailable;
 use crate::schema::drop_optional_nulls;
 use crate::web::Finished;
 

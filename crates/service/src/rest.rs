@@ -1,7 +1,7 @@
-//! The REST interface. The two route lists are the table of contents, and the OpenAPI document is made of them.
+//! The REST interface: a handler for each path, with its request and its answer.
 
 pub(crate) mod body;
-mod quota;
+pub(crate) mod quota;
 
 use std::sync::Arc;
 
@@ -11,28 +11,11 @@ use engine::Classification;
 use engine::classification::API_VERSION;
 use serde::Serialize;
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::app::{BatchRequest, Call, CategoryList, ChainList, SingleRequest};
 use crate::error::ApiError;
 use crate::web::Web;
 use body::{JsonAnswer, JsonBody};
-pub(crate) use quota::QuotaUnavailable;
-
-/// Behind the door: a key that stands, and calls left.
-pub(crate) fn keyed_routes() -> OpenApiRouter<Web> {
-    OpenApiRouter::new().routes(routes!(classify)).routes(routes!(classify_batch))
-}
-
-pub(crate) fn open_routes() -> OpenApiRouter<Web> {
-    OpenApiRouter::new()
-        .routes(routes!(quota::status))
-        .routes(routes!(chains))
-        .routes(routes!(categories))
-        .routes(routes!(healthz))
-        .routes(routes!(readyz))
-}
 
 /// Classify one transaction
 ///
@@ -45,14 +28,12 @@ pub(crate) fn open_routes() -> OpenApiRouter<Web> {
     responses((status = 200, description = "How the transaction was read.", body = Classification)),
     security(("key" = [])),
 )]
-async fn classify(
+pub(crate) async fn classify(
     State(web): State<Web>,
     call: Call,
     JsonBody(request): JsonBody<SingleRequest>,
 ) -> Result<JsonAnswer<Arc<Classification>>, ApiError> {
-    let item = request.item()?;
-    let app = Arc::clone(&web.app);
-    web.see_through(async move { app.classify(&call, item).await }).await.map(JsonAnswer)
+    web.app.classify(call, request.item()?).await.map(JsonAnswer)
 }
 
 /// One result per item, in input order.
@@ -79,14 +60,12 @@ pub(crate) struct BatchResponse {
     responses((status = 200, description = "One result per item, in input order.", body = BatchResponse)),
     security(("key" = [])),
 )]
-async fn classify_batch(
+pub(crate) async fn classify_batch(
     State(web): State<Web>,
     call: Call,
     JsonBody(request): JsonBody<BatchRequest>,
 ) -> Result<JsonAnswer<BatchResponse>, ApiError> {
-    let items = request.items()?;
-    let app = Arc::clone(&web.app);
-    let results = web.see_through(async move { app.classify_batch(&call, items).await }).await?;
+    let results = web.app.classify_batch(call, request.items()?).await?;
     Ok(JsonAnswer(BatchResponse { api_version: API_VERSION, count: results.len(), results }))
 }
 
@@ -100,7 +79,7 @@ async fn classify_batch(
     responses((status = 200, description = "Sorted by slug.", body = ChainList)),
     security(()),
 )]
-async fn chains(State(web): State<Web>) -> Json<ChainList> {
+pub(crate) async fn chains(State(web): State<Web>) -> Json<ChainList> {
     Json(web.app.reader.chain_list())
 }
 
@@ -114,7 +93,7 @@ async fn chains(State(web): State<Web>) -> Json<ChainList> {
     responses((status = 200, description = "The house table.", body = CategoryList)),
     security(()),
 )]
-async fn categories(State(web): State<Web>) -> Json<CategoryList> {
+pub(crate) async fn categories(State(web): State<Web>) -> Json<CategoryList> {
     Json(CategoryList::of(&web.app.reader.knowledge.treatments))
 }
 
@@ -126,7 +105,7 @@ async fn categories(State(web): State<Web>) -> Json<CategoryList> {
     responses((status = 200, description = "`ok`", body = String)),
     security(()),
 )]
-async fn healthz() -> &'static str {
+pub(crate) async fn healthz() -> &'static str {
     "ok"
 }
 
@@ -141,7 +120,7 @@ async fn healthz() -> &'static str {
     ),
     security(()),
 )]
-async fn readyz(State(web): State<Web>) -> Result<&'static str, (axum::http::StatusCode, &'static str)> {
+pub(crate) async fn readyz(State(web): State<Web>) -> Result<&'static str, (axum::http::StatusCode, &'static str)> {
     if web.app.store.answers().await {
         Ok("ready")
     } else {

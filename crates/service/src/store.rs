@@ -25,11 +25,11 @@ use jiff::Timestamp;
 use crate::metrics;
 
 pub use accounts::{Account, NewSession, SessionOwner};
-pub use history::{Day, Reading, ReadingRow, Recent, Refusal};
+pub use history::{Day, HistoryRow, ReadingRow, Recent, Refusal};
 pub use inspect::{Inspected, inspect};
 pub use links::Link;
 pub use owners::OwnerRow;
-pub use shelf::{Clearing, Found, Pile, Row, Shelf};
+pub use shelf::{Clearing, Found, Pile, Shelf, ShelfRow};
 pub use turn::{Grant, Outcome, Payer, Posted, Resets, Settled, Turn, Turned};
 
 /// A call holds its places this long: longer than reading takes, and short enough that a crash frees them within a minute.

@@ -104,7 +104,9 @@ impl Check<'_> {
         }
         self.place(&rule.place, log.address)?;
         // Other logs of the transaction are not recorded, so conditions on them count as met.
-        if !holds(self.known, &rule, log, |topic0| rule.only.beside.as_ref().is_some_and(|beside| beside.topic0 == topic0)) {
+        if !holds(self.known, &rule, log, |topic0| {
+            rule.only.beside.as_ref().is_some_and(|beside| beside.topic0 == topic0)
+        }) {
             return Err("the rule's conditions do not hold".to_owned());
         }
         means(Some(rule.means), self.recorded)?;

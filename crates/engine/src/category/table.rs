@@ -1,6 +1,6 @@
 //! The rows. One line of meaning each: read them as a table.
 
-use super::{Presence, Bill, Legs, Meaning, Nature, Rank, Telling};
+use super::{Bill, Legs, Meaning, Nature, Presence, Rank, Telling};
 use crate::legs::Direction;
 use crate::opinion::Role;
 

@@ -9,8 +9,8 @@ use toml::Spanned;
 
 pub use signatures::{OneOrMore, Signatures};
 
-use crate::asset::NftKind;
 use super::recorded::RecordedRow;
+use crate::asset::NftKind;
 use crate::opinion::Role;
 
 /// Chain key of a contract that stands at the same address on every chain.

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::file::InstructionRow;
 use super::{Holder, compile, fold_symbol};
-use crate::category::{Presence, Category};
+use crate::category::{Category, Presence};
 use crate::opinion::Role;
 use crate::solana::Key;
 use crate::solana::json::Instruction;

@@ -8,7 +8,7 @@ use super::json::Instruction;
 use super::scene::SolanaScene;
 use super::{Key, instructions};
 use crate::asset::{Asset, Seen};
-use crate::category::{Presence, Category};
+use crate::category::{Category, Presence};
 use crate::legs::{Direction, LEGS_MAX, Leg};
 use crate::opinion::{LegSet, Opinion, Source, Strength};
 use crate::rules::Rules;

@@ -4,7 +4,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::auth::{KeyError, Tier};
-use crate::store::{Clock, Database, Reading};
+use crate::store::{Clock, Database, HistoryRow};
 
 const HERE: &str = "192.0.2.7";
 const PASSWORD: &str = "correct horse battery";
@@ -220,7 +220,7 @@ async fn keys_are_ones_own_and_bounded() {
 async fn a_review_names_a_category_and_stays_within_bounds() {
     let desk = Desk::open().await;
     let (person, other) = (desk.joined("a@example.com").await, desk.joined("b@example.com").await);
-    let reading = Reading {
+    let reading = HistoryRow {
         owner_id: person.owner_id.clone(),
         hash: "0xab".to_owned(),
         wallet: "w".to_owned(),

@@ -1,40 +1,47 @@
-//! Classification that is paid for. Places are taken before the work, in input order; what turned out free or failed gives its
-//! place to the next item that waits; and no answer leaves before what it cost is on disk.
+//! Classification that is paid for. Quota is reserved per hash before the work, in input order; what turned out free or failed releases it to
+//! the next item that waits; and no answer leaves before what it cost is on disk.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use engine::{Classification, TxHash};
 
-use super::reader::Answer;
-use super::{App, Item};
-use crate::auth::Caller;
+use super::App;
+use super::door::Call;
+use super::reader::{Answer, Sought};
 use crate::error::ApiError;
 use crate::store::{Grant, Outcome, Posted, Settled, Turn, Turned};
 
-/// One request of a caller.
-#[derive(Debug, Clone)]
-pub(crate) struct Call {
-    pub(crate) caller: Arc<Caller>,
-    pub(crate) request_id: String,
-}
-
 /// One answer per item, in input order; `quota_exceeded` for the whole call when every item would be refused.
-pub(super) async fn read(app: &App, call: &Call, items: Vec<Item>) -> Result<Vec<Answer>, ApiError> {
-    let mut answers: Vec<Option<Answer>> = items.iter().map(|item| unserved(app, item).map(Err)).collect();
-    let mut groups: Vec<Group> = Vec::new();
+pub(super) async fn read(
+    app: &App,
+    call: &Call,
+    items: Vec<Result<Sought, ApiError>>,
+) -> Result<Vec<Answer>, ApiError> {
+    let item_count = items.len();
+    let mut answers: Vec<Option<Answer>> = Vec::with_capacity(item_count);
+    let mut groups: Vec<HashGroup> = Vec::new();
     let mut known: BTreeMap<TxHash, usize> = BTreeMap::new();
-    for (at, item) in items.iter().enumerate().filter(|(at, _)| answers.get(*at).is_some_and(Option::is_none)) {
-        let group = *known.entry(item.hash).or_insert_with(|| {
-            groups.push(Group { hash: item.hash, items: Vec::new(), answers: Vec::new() });
+    for (at, item) in items.into_iter().enumerate() {
+        let sought = match item {
+            Ok(sought) => sought,
+            // It cannot be looked for, so nothing is reserved for it.
+            Err(error) => {
+                answers.push(Some(Err(error)));
+                continue;
+            }
+        };
+        answers.push(None);
+        let hash = sought.item.hash;
+        let group = *known.entry(hash).or_insert_with(|| {
+            groups.push(HashGroup { hash, items: Vec::new(), answers: Vec::new() });
             groups.len() - 1
         });
         if let Some(group) = groups.get_mut(group) {
-            group.items.push((at, item.clone()));
+            group.items.push((at, sought));
         }
     }
-    let mut desk = Desk { app, call, call_id: format!("{:032x}", rand::random::<u128>()), period: None };
-    for (at, answer) in desk.serve(groups, items.len()).await? {
+    for (at, answer) in QuotaCall::new(app, call).serve(groups, item_count).await? {
         if let Some(slot) = answers.get_mut(at) {
             *slot = Some(answer);
         }
@@ -43,38 +50,33 @@ pub(super) async fn read(app: &App, call: &Call, items: Vec<Item>) -> Result<Vec
 }
 
 /// What was classified before in this period, read anew; anything else is left alone and costs nothing.
-pub(super) async fn again(app: &App, call: &Call, item: Item) -> Result<Option<Arc<Classification>>, ApiError> {
-    let mut desk = Desk { app, call, call_id: format!("{:032x}", rand::random::<u128>()), period: None };
-    let mut group = Group { hash: item.hash, items: vec![(0, item)], answers: Vec::new() };
-    let first = desk.turn(&[], std::slice::from_ref(&group)).await?;
+pub(super) async fn again(app: &App, call: &Call, sought: Sought) -> Result<Option<Arc<Classification>>, ApiError> {
+    let mut quota = QuotaCall::new(app, call);
+    let mut group = HashGroup { hash: sought.item.hash, items: vec![(0, sought)], answers: Vec::new() };
+    let first = quota.turn(&[], std::slice::from_ref(&group)).await?;
     match first.granted.first() {
         Some(Grant::Repeat) => {
-            desk.read(std::iter::once(&mut group)).await;
+            quota.read(std::iter::once(&mut group)).await;
             group.answers.pop().unwrap_or(Err(ApiError::Internal)).map(Some)
         }
         Some(Grant::Held) => {
-            // Nothing was read: the place goes back at once.
-            desk.turn(&[&group], &[]).await?;
+            // Nothing was read: what was reserved is released at once.
+            quota.turn(&[&group], &[]).await?;
             Ok(None)
         }
         Some(Grant::Refused) | None => Ok(None),
     }
 }
 
-/// An item that needs no place, because it cannot be looked for.
-fn unserved(app: &App, item: &Item) -> Option<ApiError> {
-    item.chain.as_deref().and_then(|name| app.reader.served(name).err())
-}
-
-/// The items of one call that name the same hash: they share one place.
-struct Group {
+/// The items of one call that name the same hash: they share one reservation.
+struct HashGroup {
     hash: TxHash,
-    items: Vec<(usize, Item)>,
+    items: Vec<(usize, Sought)>,
     /// Empty until it was read.
     answers: Vec<Answer>,
 }
 
-impl Group {
+impl HashGroup {
     /// Billable if any of its readings is: the hash counts once, whatever wallets it was read for.
     fn settled(&self) -> Settled {
         let read = || self.answers.iter().filter_map(|answer| answer.as_deref().ok());
@@ -101,22 +103,27 @@ impl Group {
     }
 }
 
-/// A row that is flagged for review was read as carefully as any other, and counts whatever its category.
+/// A row that the engine flags for review was read as carefully as any other, and counts whatever its category. A floor of the caller's own
+/// changes no price: an approval is free on every interface.
 fn is_billable(row: &Classification) -> bool {
-    row.needs_review || !row.category.is_free()
+    (row.needs_review && !row.is_floored) || !row.category.is_free()
 }
 
-/// One call's dealings with the ledger.
-struct Desk<'a> {
+/// What one call reserves and settles at the ledger.
+struct QuotaCall<'a> {
     app: &'a App,
     call: &'a Call,
     call_id: String,
     period: Option<String>,
 }
 
-impl Desk<'_> {
+impl<'a> QuotaCall<'a> {
+    fn new(app: &'a App, call: &'a Call) -> Self {
+        Self { app, call, call_id: format!("{:032x}", rand::random::<u128>()), period: None }
+    }
+
     /// Two turns at the ledger, one before the work and one after; a third only where places came back to items that wait.
-    async fn serve(&mut self, groups: Vec<Group>, item_count: usize) -> Result<Vec<(usize, Answer)>, ApiError> {
+    async fn serve(&mut self, groups: Vec<HashGroup>, item_count: usize) -> Result<Vec<(usize, Answer)>, ApiError> {
         let mut done = Vec::with_capacity(item_count);
         if groups.is_empty() {
             return Ok(done);
@@ -138,14 +145,14 @@ impl Desk<'_> {
             let third = self.settle(&granted, &[]).await?;
             post(granted, &third, &mut done);
         }
-        done.extend(waiting.into_iter().flat_map(Group::refused));
+        done.extend(waiting.into_iter().flat_map(HashGroup::refused));
         Ok(done)
     }
 
     /// Settles what was held and asks for what waits. Repeats have been before: where nothing else was read, no place comes back.
-    async fn settle(&mut self, read: &[(Group, Grant)], waiting: &[Group]) -> Result<Turned, ApiError> {
+    async fn settle(&mut self, read: &[(HashGroup, Grant)], waiting: &[HashGroup]) -> Result<Turned, ApiError> {
         let held = read.iter().filter(|(_, grant)| *grant == Grant::Held);
-        let settled: Vec<&Group> = held.map(|(group, _)| group).collect();
+        let settled: Vec<&HashGroup> = held.map(|(group, _)| group).collect();
         if settled.is_empty() {
             let period = self.period.clone().unwrap_or_default();
             return Ok(Turned { period, posted: Vec::new(), granted: vec![Grant::Refused; waiting.len()] });
@@ -154,21 +161,21 @@ impl Desk<'_> {
     }
 
     /// What is known to be a repeat needs no turn.
-    async fn reserve(&mut self, groups: &[Group]) -> Result<Turned, ApiError> {
-        let payer = &self.call.caller.payer;
+    async fn reserve(&mut self, groups: &[HashGroup]) -> Result<Turned, ApiError> {
+        let payer = &self.call.caller().payer;
         match self.app.repeats.all_known(payer, groups.iter().map(|group| &group.hash)) {
             Some(period) => Ok(Turned { period, posted: Vec::new(), granted: vec![Grant::Repeat; groups.len()] }),
             None => self.turn(&[], groups).await,
         }
     }
 
-    async fn turn(&mut self, settled: &[&Group], wanted: &[Group]) -> Result<Turned, ApiError> {
+    async fn turn(&mut self, settled: &[&HashGroup], wanted: &[HashGroup]) -> Result<Turned, ApiError> {
         let turn = Turn {
-            payer: self.call.caller.payer.clone(),
+            payer: self.call.caller().payer.clone(),
             period: self.period.clone(),
             call_id: self.call_id.clone(),
-            key_id: self.call.caller.key_id.clone(),
-            request_id: self.call.request_id.clone(),
+            key_id: self.call.caller().key_id.clone(),
+            request_id: self.call.request_id().text().to_owned(),
             has_sink: self.app.has_sink,
             settled: settled.iter().map(|group| group.settled()).collect(),
             wanted: wanted.iter().map(|group| group.hash.to_string()).collect(),
@@ -179,14 +186,14 @@ impl Desk<'_> {
         let stands = |posted: &Posted| matches!(posted, Posted::Billed | Posted::Free | Posted::Repeat);
         let entered = settled.iter().zip(&turned.posted).filter(|(_, posted)| stands(posted));
         let hashes = repeats.map(|(group, _)| group.hash).chain(entered.map(|(group, _)| group.hash));
-        self.app.repeats.learn(&self.call.caller.payer, &turned.period, hashes);
+        self.app.repeats.learn(&self.call.caller().payer, &turned.period, hashes);
         Ok(turned)
     }
 
     /// Reads the groups that were not read yet, all at once.
-    async fn read<'g>(&self, groups: impl Iterator<Item = &'g mut Group>) {
-        let mut unread: Vec<&mut Group> = groups.filter(|group| group.answers.is_empty()).collect();
-        let items = unread.iter().flat_map(|group| group.items.iter().map(|(_, item)| item.clone())).collect();
+    async fn read<'g>(&self, groups: impl Iterator<Item = &'g mut HashGroup>) {
+        let mut unread: Vec<&mut HashGroup> = groups.filter(|group| group.answers.is_empty()).collect();
+        let items = unread.iter().flat_map(|group| group.items.iter().map(|(_, sought)| Ok(sought.clone()))).collect();
         let mut answers = self.app.reader.read(items).await.into_iter();
         for group in &mut unread {
             let count = group.items.len();
@@ -196,7 +203,7 @@ impl Desk<'_> {
 }
 
 /// Hands out the answers, except those that found no place in the end.
-fn post(granted: Vec<(Group, Grant)>, turned: &Turned, done: &mut Vec<(usize, Answer)>) {
+fn post(granted: Vec<(HashGroup, Grant)>, turned: &Turned, done: &mut Vec<(usize, Answer)>) {
     let mut posted = turned.posted.iter();
     for (group, grant) in granted {
         match grant {
@@ -207,7 +214,7 @@ fn post(granted: Vec<(Group, Grant)>, turned: &Turned, done: &mut Vec<(usize, An
 }
 
 /// Those who may be read now, and those who wait.
-fn split(groups: Vec<Group>, turned: &Turned) -> (Vec<(Group, Grant)>, Vec<Group>) {
+fn split(groups: Vec<HashGroup>, turned: &Turned) -> (Vec<(HashGroup, Grant)>, Vec<HashGroup>) {
     let mut granted = Vec::new();
     let mut waiting = Vec::new();
     for (group, grant) in groups.into_iter().zip(&turned.granted) {

@@ -1,5 +1,7 @@
 //! What is left in a caller's pool. It consumes nothing, and a number here is never made up.
 
+use std::sync::Arc;
+
 use engine::TxHash;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -12,8 +14,7 @@ use crate::store::{Resets, Standing};
 /// Which quota identity answered. `dev` is every pooled key, whatever its tier.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-#[schema(as = QuotaKind)]
-pub(crate) enum Kind {
+pub(crate) enum QuotaKind {
     Anon,
     Dev,
     Partner,
@@ -30,7 +31,7 @@ pub(crate) enum QuotaStatus {
 /// A pool of billable classifications.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PoolStatus {
-    kind: Kind,
+    kind: QuotaKind,
     /// Distinct billable classifications of this period. Null when the hash that was asked for is a repeat.
     #[schema(required, minimum = 0)]
     used: Option<i64>,
@@ -65,7 +66,7 @@ impl PoolStatus {
 /// A partner key is never refused for quota.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PartnerStatus {
-    kind: Kind,
+    kind: QuotaKind,
     /// Always `billing-rail`.
     #[schema(value_type = String, pattern = "^billing-rail$")]
     metered: &'static str,
@@ -76,24 +77,29 @@ pub(crate) struct PartnerStatus {
 }
 
 /// Whose pool is asked for.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Asker<'a> {
-    Keyed(&'a Caller),
-    Anonymous(&'a Caller),
+#[derive(Debug, Clone)]
+pub(crate) enum Asker {
+    /// The owner of a key, or whoever is signed in.
+    Keyed(Arc<Caller>),
+    Anonymous(Arc<Caller>),
 }
 
 impl App {
-    pub(crate) async fn quota_status(&self, asker: Asker<'_>, hash: Option<&str>) -> Result<QuotaStatus, ApiError> {
-        let hash = hash.map(TxHash::parse).transpose().map_err(|error| ApiError::InvalidHash(error.to_string()))?;
+    pub(crate) async fn quota_status(&self, asker: &Asker, hash: Option<&str>) -> Result<QuotaStatus, ApiError> {
+        let hash = hash.map(TxHash::parse).transpose().map_err(|error| ApiError::invalid_hash(&error))?;
         let (caller, kind) = match asker {
-            Asker::Keyed(caller) => (caller, Kind::Dev),
-            Asker::Anonymous(caller) => (caller, Kind::Anon),
+            Asker::Keyed(caller) => (caller, QuotaKind::Dev),
+            Asker::Anonymous(caller) => (caller, QuotaKind::Anon),
         };
         let hash = hash.map(|hash| hash.to_string());
         let Standing { used, is_counted } = self.store.standing(&caller.payer, hash.as_deref()).await?;
         let Some(limit) = caller.payer.limit else {
-            let status =
-                PartnerStatus { kind: Kind::Partner, metered: "billing-rail", repeat: is_counted, exceeded: false };
+            let status = PartnerStatus {
+                kind: QuotaKind::Partner,
+                metered: "billing-rail",
+                repeat: is_counted,
+                exceeded: false,
+            };
             return Ok(QuotaStatus::Partner(status));
         };
         Ok(QuotaStatus::Pool(PoolStatus {

@@ -13,7 +13,7 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared, WeakShared};
 
 use super::Item;
-use crate::cache::{Cache, Facts, Wanted};
+use crate::cache::{Cache, CacheQuery, Facts};
 use crate::error::ApiError;
 use crate::logs;
 
@@ -31,10 +31,10 @@ pub(crate) struct Reader {
     fetches: Mutex<HashMap<Fetch, WeakShared<Fetching>>>,
 }
 
-/// An item on its way to an answer: its place in the call, and the chain that it names.
-struct Sought {
-    at: usize,
-    item: Item,
+/// An item whose chain was resolved: a name that no served chain has makes none.
+#[derive(Debug, Clone)]
+pub(super) struct Sought {
+    pub(super) item: Item,
     pinned: Option<Arc<Chain>>,
 }
 
@@ -43,13 +43,13 @@ impl Sought {
         self.pinned.as_ref().map(|chain| chain.slug.as_str())
     }
 
-    fn wanted(&self) -> Wanted<'_> {
-        Wanted { hash: self.item.hash, pinned: self.slug(), question: &self.item.question }
+    fn wanted(&self) -> CacheQuery<'_> {
+        CacheQuery { hash: self.item.hash, pinned: self.slug(), question: &self.item.question }
     }
 }
 
-fn wanted(sought: &[Sought]) -> Vec<Wanted<'_>> {
-    sought.iter().map(Sought::wanted).collect()
+fn wanted(sought: &[(usize, Sought)]) -> Vec<CacheQuery<'_>> {
+    sought.iter().map(|(_, sought)| sought.wanted()).collect()
 }
 
 /// A transaction, and the chain that it was asked for on.
@@ -64,8 +64,14 @@ impl Reader {
         Self { knowledge, registry, upstreams, cache, fetches: Mutex::default() }
     }
 
-    /// One answer per item, in input order: an item that fails fails alone, and what is at hand waits for nothing.
-    pub(crate) async fn read(self: &Arc<Self>, items: Vec<Item>) -> Vec<Answer> {
+    /// Resolves the chain that an item names. Later steps take it from here.
+    pub(super) fn seek(&self, item: Item) -> Result<Sought, ApiError> {
+        let pinned = item.chain.as_deref().map(|name| self.served(name)).transpose()?;
+        Ok(Sought { item, pinned })
+    }
+
+    /// One answer per item, in input order: an item that fails fails alone. Cached verdicts do not wait for fetches.
+    pub(super) async fn read(self: &Arc<Self>, items: Vec<Result<Sought, ApiError>>) -> Vec<Answer> {
         let mut answers: Vec<Answer> = vec![Err(ApiError::Internal); items.len()];
         let mut tell = |at: usize, answer: Answer| {
             if let Some(slot) = answers.get_mut(at) {
@@ -74,23 +80,23 @@ impl Reader {
         };
         let mut sought = Vec::with_capacity(items.len());
         for (at, item) in items.into_iter().enumerate() {
-            match item.chain.as_deref().map(|name| self.served(name)).transpose() {
-                Ok(pinned) => sought.push(Sought { at, item, pinned }),
+            match item {
+                Ok(item) => sought.push((at, item)),
                 Err(error) => tell(at, Err(error)),
             }
         }
         let verdicts = self.cache.verdicts(&self.knowledge.engine, &wanted(&sought)).await;
         let mut missing = Vec::new();
-        for (sought, verdict) in sought.into_iter().zip(verdicts) {
+        for ((at, sought), verdict) in sought.into_iter().zip(verdicts) {
             match verdict {
-                Some(row) => tell(sought.at, Ok(corrected(row, sought.slug()))),
-                None => missing.push(sought),
+                Some(row) => tell(at, Ok(corrected(row, sought.slug()))),
+                None => missing.push((at, sought)),
             }
         }
         let known = self.cache.facts(&wanted(&missing)).await;
         let mut running = Vec::with_capacity(missing.len());
-        for (sought, known) in missing.into_iter().zip(known) {
-            let (at, hash, reader) = (sought.at, sought.item.hash, Arc::clone(self));
+        for ((at, sought), known) in missing.into_iter().zip(known) {
+            let (hash, reader) = (sought.item.hash, Arc::clone(self));
             // A task of its own, so that a fault in one item stays in that item.
             let task = tokio::spawn(logs::carried(async move { reader.classify(&sought, known).await }));
             running.push((at, hash, task));
@@ -108,7 +114,7 @@ impl Reader {
     /// The same, as the rows of a batch: what failed stays in its place with its error.
     pub(crate) async fn rows(self: &Arc<Self>, items: Vec<Item>) -> Vec<Arc<Classification>> {
         let named: Vec<(TxHash, Option<String>)> = items.iter().map(|item| (item.hash, item.tx_id.clone())).collect();
-        let results = self.read(items).await;
+        let results = self.read(items.into_iter().map(|item| self.seek(item)).collect()).await;
         named.into_iter().zip(results).map(|((hash, id), result)| self.row(hash, id, result)).collect()
     }
 
@@ -169,7 +175,7 @@ impl Reader {
         fetch
     }
 
-    pub(super) fn served(&self, name: &str) -> Result<Arc<Chain>, ApiError> {
+    fn served(&self, name: &str) -> Result<Arc<Chain>, ApiError> {
         let known = self.registry.find(name).filter(|chain| self.upstreams.serves(&chain.slug));
         known.cloned().ok_or_else(|| ApiError::UnsupportedChain {
             chain: name.chars().filter(|c| !c.is_control()).take(64).collect(),
@@ -216,6 +222,7 @@ impl Reader {
             engine: self.knowledge.engine.clone(),
             evidence: None,
             source: Source::None,
+            is_floored: false,
         }
     }
 }

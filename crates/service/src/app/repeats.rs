@@ -19,11 +19,11 @@ const MINUTE_MILLIS: i64 = 60_000;
 pub(crate) struct Repeats {
     /// Two digests under secrets of this process: nobody can find two pairs with one name.
     digests: [RandomState; 2],
-    known: Mutex<Known>,
+    known: Mutex<KnownRepeats>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownRepeats {
     pairs: HashSet<(u64, u64)>,
     /// By kind of period.
     calendar: [Calendar; 2],
@@ -69,7 +69,7 @@ impl Repeats {
         mut hashes: impl Iterator<Item = &'a TxHash>,
     ) -> Option<String> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let Known { pairs, calendar } = &mut *known;
+        let KnownRepeats { pairs, calendar } = &mut *known;
         let period = calendar.get_mut(place(payer.resets))?.current(payer.resets, now)?;
         hashes.all(|hash| pairs.contains(&self.digest(payer, period, hash))).then(|| period.to_owned())
     }

@@ -9,7 +9,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use utoipa::ToSchema;
 
-use crate::error::ApiError;
+use crate::error::{ApiError, Invalid};
 use crate::schema;
 
 pub(crate) const BATCH_ITEMS_MAX: usize = 100;
@@ -78,11 +78,11 @@ fn objects<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<BatchItem>,
     struct Object(BatchItem);
     impl<'de> Deserialize<'de> for Object {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            deserializer.deserialize_map(Fields).map(Self)
+            deserializer.deserialize_map(ItemVisitor).map(Self)
         }
     }
-    struct Fields;
-    impl<'de> Visitor<'de> for Fields {
+    struct ItemVisitor;
+    impl<'de> Visitor<'de> for ItemVisitor {
         type Value = BatchItem;
 
         fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -99,7 +99,7 @@ fn objects<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<BatchItem>,
 
 impl SingleRequest {
     pub(crate) fn item(self) -> Result<Item, ApiError> {
-        let hash = TxHash::parse(&self.hash).map_err(|error| ApiError::InvalidHash(error.to_string()))?;
+        let hash = TxHash::parse(&self.hash).map_err(|error| ApiError::invalid_hash(&error))?;
         let question = question(self.wallet, self.own_wallets, self.policy, self.explain)?;
         Ok(Item { hash, tx_id: None, chain: self.chain, question })
     }
@@ -109,7 +109,7 @@ impl BatchRequest {
     pub(crate) fn items(self) -> Result<Vec<Item>, ApiError> {
         if self.hashes.is_empty() || self.hashes.len() > BATCH_ITEMS_MAX {
             let found = self.hashes.len();
-            return Err(ApiError::InvalidRequest(format!("`hashes` takes 1 to {BATCH_ITEMS_MAX} items, not {found}")));
+            return Err(ApiError::invalid_request(format!("`hashes` takes 1 to {BATCH_ITEMS_MAX} items, not {found}")));
         }
         let whole = question(self.wallet, self.own_wallets, self.policy, self.explain)?;
         self.hashes.into_iter().enumerate().map(|(at, item)| item.parse(at, &whole)).collect()
@@ -118,11 +118,14 @@ impl BatchRequest {
 
 impl BatchItem {
     fn parse(self, at: usize, whole: &Question) -> Result<Item, ApiError> {
-        let hash =
-            TxHash::parse(&self.hash).map_err(|error| ApiError::InvalidHash(format!("hashes[{at}]: {error}")))?;
+        let of_item = |words: String| Invalid::new(words).of_item(Some(at));
+        let hash = TxHash::parse(&self.hash)
+            .map_err(|error| ApiError::InvalidHash(of_item(format!("hashes[{at}]: {error}"))))?;
         let mut question = whole.clone();
         if let Some(wallet) = self.wallet {
-            question.wallet = Some(address(&wallet, &format!("hashes[{at}].wallet"))?);
+            let wallet = Account::parse(&wallet);
+            let invalid = |error| ApiError::InvalidRequest(of_item(format!("`hashes[{at}].wallet`: {error}")));
+            question.wallet = Some(wallet.map_err(invalid)?);
         }
         Ok(Item { hash, tx_id: self.tx_id, chain: self.chain, question })
     }
@@ -136,7 +139,7 @@ fn question(
 ) -> Result<Question, ApiError> {
     let own_wallets = own_wallets.unwrap_or_default();
     if own_wallets.len() > OWN_WALLETS_MAX {
-        return Err(ApiError::InvalidRequest(format!("`own_wallets` takes at most {OWN_WALLETS_MAX} addresses")));
+        return Err(ApiError::invalid_request(format!("`own_wallets` takes at most {OWN_WALLETS_MAX} addresses")));
     }
     let own_wallets = own_wallets
         .iter()
@@ -148,9 +151,10 @@ fn question(
         own_wallets,
         policy: policy.unwrap_or_default(),
         explain: explain.unwrap_or(false),
+        review_below: None,
     })
 }
 
 fn address(text: &str, field: &str) -> Result<Account, ApiError> {
-    Account::parse(text).map_err(|error| ApiError::InvalidRequest(format!("`{field}`: {error}")))
+    Account::parse(text).map_err(|error| ApiError::invalid_request(format!("`{field}`: {error}")))
 }

@@ -7,6 +7,7 @@ use anyhow::{Context, bail};
 use chains::{Recorder, Registry, Tape, TokenMemory, Upstreams, live_node, tape_node};
 use engine::rules::Fault;
 use engine::{Chain, Knowledge, Rules, Treatments};
+use tokio_util::task::TaskTracker;
 
 use super::{App, Reader, Repeats};
 use crate::accounts::Accounts;
@@ -46,6 +47,7 @@ pub(crate) async fn open(config: &Config, demo: Demo) -> anyhow::Result<App> {
         store,
         pool_anon: config.pool_anon,
         has_sink: config.meter.is_some(),
+        calls: TaskTracker::new(),
     })
 }
 

@@ -95,7 +95,7 @@ impl Reader {
 
     /// On one chain, or on all that the packs name.
     pub(crate) fn lookup(&self, address: Account, chain: Option<&str>) -> Result<Known, ApiError> {
-        let unknown = || ApiError::InvalidRequest("`chain`: no chain is called that".to_owned());
+        let unknown = || ApiError::invalid_request("`chain`: no chain is called that");
         let chain = chain.map(|name| self.registry.find(name).ok_or_else(unknown)).transpose()?;
         let slug = chain.map(|chain| chain.rules_slug());
         let found = self.knowledge.rules.holders_of(&address).into_iter();

@@ -5,43 +5,44 @@ use chains::Fetched;
 use engine::{Account, Policy, Question, TxHash};
 use sha2::{Digest, Sha256};
 
-use super::Wanted;
+use super::CacheQuery;
 
 /// A transaction, and the chain that it was asked for on: `None` for one that no other chain can hold, whoever asks for it there or
 /// without a chain. Where it was asked for on another chain, it is that chain's absence which was shown.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Place {
+pub(super) struct TxKey {
     hash: TxHash,
     pinned: Option<String>,
 }
 
 /// Everything that a verdict depends on beside facts and rules.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Asked {
-    pub(super) place: Place,
+pub(super) struct VerdictKey {
+    pub(super) place: TxKey,
     wallet: Option<Account>,
     /// A digest, for there may be a thousand of them.
     own_wallets: Option<[u8; 32]>,
     policy: Policy,
     explain: bool,
+    review_below: Option<u8>,
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> CacheQuery<'a> {
     /// Where an answer may stand.
-    pub(super) fn places(&self) -> impl Iterator<Item = Place> + use<'a> {
+    pub(super) fn places(&self) -> impl Iterator<Item = TxKey> + use<'a> {
         let (hash, pinned) = (self.hash, self.pinned);
-        let anywhere = Place { hash, pinned: None };
-        std::iter::once(anywhere).chain(pinned.map(|slug| Place { hash, pinned: Some(slug.to_owned()) }))
+        let anywhere = TxKey { hash, pinned: None };
+        std::iter::once(anywhere).chain(pinned.map(|slug| TxKey { hash, pinned: Some(slug.to_owned()) }))
     }
 
     /// The same for verdicts.
-    pub(super) fn asked(&self) -> impl Iterator<Item = Asked> + use<'a> {
+    pub(super) fn asked(&self) -> impl Iterator<Item = VerdictKey> + use<'a> {
         let question = self.question;
-        self.places().map(|place| Asked::new(place, question))
+        self.places().map(|place| VerdictKey::new(place, question))
     }
 }
 
-impl Place {
+impl TxKey {
     /// A transaction that may come to stand on further chains is kept only for whoever names the chain.
     pub(super) fn of(hash: TxHash, pinned: Option<&str>, fetched: &Fetched) -> Option<Self> {
         let slug = fetched.chain().slug.as_str();
@@ -68,8 +69,8 @@ impl Place {
     }
 }
 
-impl Asked {
-    pub(super) fn new(place: Place, question: &Question) -> Self {
+impl VerdictKey {
+    pub(super) fn new(place: TxKey, question: &Question) -> Self {
         let digest = |wallets: &[Account]| {
             let mut hash = Sha256::new();
             for wallet in wallets {
@@ -79,13 +80,45 @@ impl Asked {
             hash.finalize().into()
         };
         let own_wallets = (!question.own_wallets.is_empty()).then(|| digest(&question.own_wallets));
-        Self { place, wallet: question.wallet, own_wallets, policy: question.policy, explain: question.explain }
+        Self {
+            place,
+            wallet: question.wallet,
+            own_wallets,
+            policy: question.policy,
+            explain: question.explain,
+            review_below: question.review_below,
+        }
     }
 
     /// As it stands on the shelf, where other rules may have written too.
     pub(super) fn key(&self, engine: &str) -> String {
-        let Self { place, wallet, own_wallets, policy, explain } = self;
-        let whole = format!("{}|{wallet:?}|{own_wallets:?}|{policy:?}|{explain}|{engine}", place.key());
+        let Self { place, wallet, own_wallets, policy, explain, review_below } = self;
+        let place = place.key();
+        let whole = format!("{place}|{wallet:?}|{own_wallets:?}|{policy:?}|{explain}|{review_below:?}|{engine}");
         hex::encode(Sha256::digest(whole))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verdict_is_kept_for_its_own_question_only() {
+        let hash = TxHash::parse(&format!("0x{}", "1".repeat(64))).unwrap();
+        let key = |question: &Question| VerdictKey::new(TxKey { hash, pinned: None }, question);
+        let plain = Question::default();
+        let others = [
+            Question { review_below: Some(70), ..Question::default() },
+            Question { review_below: Some(80), ..Question::default() },
+            Question { explain: true, ..Question::default() },
+        ];
+        for (at, one) in others.iter().enumerate() {
+            assert_eq!(key(one).key("engine"), key(&one.clone()).key("engine"));
+            for other in others.iter().skip(at + 1).chain([&plain]) {
+                assert_ne!(key(one), key(other), "in memory");
+                assert_ne!(key(one).key("engine"), key(other).key("engine"), "on the shelf");
+            }
+        }
     }
 }

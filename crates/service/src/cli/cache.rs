@@ -23,7 +23,7 @@ pub(super) enum Command {
     Clear {
         /// Only this kind
         #[arg(long, value_name = "KIND")]
-        only: Option<Kind>,
+        only: Option<PileKind>,
         /// Only what was read from this chain
         #[arg(long, value_name = "SLUG")]
         chain: Option<String>,
@@ -31,7 +31,7 @@ pub(super) enum Command {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Kind {
+pub(super) enum PileKind {
     Verdicts,
     Facts,
     Tokens,

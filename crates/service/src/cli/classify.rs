@@ -60,7 +60,7 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
     for (key, value) in &args.policy {
         policy.set(key, value);
     }
-    let question = Question { wallet: args.wallet, own_wallets: Vec::new(), policy, explain: args.json };
+    let question = Question { wallet: args.wallet, policy, explain: args.json, ..Question::default() };
     let item = |hash: &TxHash| Item { hash: *hash, tx_id: None, chain: args.chain.clone(), question: question.clone() };
     let mut failed = false;
     for hashes in args.hashes.chunks(BATCH_ITEMS_MAX) {

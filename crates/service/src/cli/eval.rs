@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use engine::{Policy, Question};
+use engine::Question;
 
 use super::misused;
 use super::terminal::{print, safe};
@@ -96,7 +96,6 @@ async fn answers<'a>(reader: &Arc<Reader>, labels: &'a [Label]) -> Vec<Judged<'a
 }
 
 fn item(label: &Label) -> Item {
-    let question =
-        Question { wallet: label.wallet, own_wallets: Vec::new(), policy: Policy::default(), explain: false };
+    let question = Question { wallet: label.wallet, ..Question::default() };
     Item { hash: label.hash, tx_id: None, chain: label.chain.clone(), question }
 }

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::app::{self, App, Demo};
 use crate::config::Config;
 use crate::web::{self, Web};
-use crate::{meter, metrics};
+use crate::{error, meter, metrics, router};
 
 /// What is in flight at shutdown has this long to finish.
 const SHUTDOWN_SECONDS_MAX: u64 = 25;
@@ -45,7 +45,7 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
     config.metrics_listen = args.metrics_listen.or(config.metrics_listen);
     let config = &config;
     if config.metrics_listen.is_some() {
-        metrics::install()?;
+        metrics::install(error::item_codes())?;
     }
     let demo = if args.demo { Demo::On } else { Demo::Off };
     let app = Arc::new(app::open(config, demo).await?);
@@ -70,13 +70,14 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
     let web = Web::new(Arc::clone(&app), config);
     if let Some(listener) = metrics_listener {
         metrics::describe(&app.reader.knowledge.engine, &app.reader.served_slugs());
-        tokio::spawn(metrics::serve(listener, web.clone()));
+        tokio::spawn(web::gather_metrics());
+        tokio::spawn(serve_metrics(listener, web.clone()));
     }
     let asked = CancellationToken::new();
-    let server = serve(listener, web::router(web.clone(), config), asked.clone());
+    let server = serve(listener, router::whole(web.clone(), config), asked.clone());
     let mcp_server = async {
         match mcp_listener {
-            Some(listener) => serve(listener, web::mcp_router(web.clone(), config), asked.clone()).await,
+            Some(listener) => serve(listener, router::agents(web.clone(), config), asked.clone()).await,
             None => Ok(()),
         }
     };
@@ -92,7 +93,7 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
     };
     let finished = async {
         tokio::try_join!(server, mcp_server)?;
-        web.finished().await;
+        app.finished().await;
         Ok::<(), std::io::Error>(())
     };
     tokio::select! {
@@ -129,6 +130,13 @@ async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
 async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) -> std::io::Result<()> {
     let router = router.into_make_service_with_connect_info::<SocketAddr>();
     axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
+}
+
+/// For as long as the service runs, also while it finishes what is in flight.
+async fn serve_metrics(listener: TcpListener, web: Web) {
+    if let Err(error) = axum::serve(listener, router::metrics(web)).await {
+        tracing::error!(%error, "metrics are no longer served");
+    }
 }
 
 /// What nobody waits for: when keys were last used, and places and windows that have run out.

@@ -83,7 +83,7 @@ fn policies(treatments: &Treatments) -> String {
     out
 }
 
-fn exported(rows: &[metrics::Row]) -> String {
+fn exported(rows: &[metrics::MetricRow]) -> String {
     let mut out = String::from("| metric | kind | labels | what it says |\n|---|---|---|---|\n");
     for row in rows {
         let labels: Vec<String> = row.labels.iter().map(|label| format!("`{label}`")).collect();

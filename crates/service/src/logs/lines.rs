@@ -13,9 +13,9 @@ use tracing_subscriber::registry::LookupSpan;
 use super::{Format, REQUEST};
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Lines(pub(super) Format);
+pub(super) struct LineFormat(pub(super) Format);
 
-impl<S, N> FormatEvent<S, N> for Lines
+impl<S, N> FormatEvent<S, N> for LineFormat
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,

@@ -1,5 +1,7 @@
 //! Lines are handed to a thread of their own: whoever logs waits for no terminal, pipe or disk. What comes faster than it can be written is
 //! thrown away and counted, and the count is written as soon as there is room.
+//!
+//! By hand and not `tracing-appender`: its queue is bounded in lines, which may be of any length, and it tells nobody in the log what was lost.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,37 +29,37 @@ pub(crate) fn lost() -> u64 {
     LOST.load(Ordering::Relaxed)
 }
 
-pub(super) fn start(format: Format) -> io::Result<(Lines, Flush)> {
-    let shared = Arc::new(Shared::default());
+pub(super) fn start(format: Format) -> io::Result<(LogLines, Flush)> {
+    let shared = Arc::new(LogQueue::default());
     let writing = Arc::clone(&shared);
     std::thread::Builder::new().name("logs".to_owned()).spawn(move || writing.write(format))?;
-    Ok((Lines(Arc::clone(&shared)), Flush(shared)))
+    Ok((LogLines(Arc::clone(&shared)), Flush(shared)))
 }
 
 /// Where the formatter puts its lines.
 #[derive(Debug, Clone)]
-pub(super) struct Lines(Arc<Shared>);
+pub(super) struct LogLines(Arc<LogQueue>);
 
-impl<'a> MakeWriter<'a> for Lines {
-    type Writer = Line<'a>;
+impl<'a> MakeWriter<'a> for LogLines {
+    type Writer = LogLine<'a>;
 
-    fn make_writer(&'a self) -> Line<'a> {
-        Line { shared: &self.0, is_ours: false }
+    fn make_writer(&'a self) -> LogLine<'a> {
+        LogLine { shared: &self.0, is_ours: false }
     }
 
-    fn make_writer_for(&'a self, event: &Metadata<'_>) -> Line<'a> {
-        Line { shared: &self.0, is_ours: event.target() == OURS }
+    fn make_writer_for(&'a self, event: &Metadata<'_>) -> LogLine<'a> {
+        LogLine { shared: &self.0, is_ours: event.target() == OURS }
     }
 }
 
 /// Where one event is written to.
 #[derive(Debug)]
-pub(super) struct Line<'a> {
-    shared: &'a Shared,
+pub(super) struct LogLine<'a> {
+    shared: &'a LogQueue,
     is_ours: bool,
 }
 
-impl Write for Line<'_> {
+impl Write for LogLine<'_> {
     /// The formatter writes a line as a whole.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         self.shared.take(line, self.is_ours);
@@ -71,11 +73,11 @@ impl Write for Line<'_> {
 
 /// Writes what waits when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Flush(Arc<Shared>);
+pub(crate) struct Flush(Arc<LogQueue>);
 
 impl Drop for Flush {
     fn drop(&mut self) {
-        let is_busy = |state: &mut State| !state.lines.is_empty() || state.is_writing;
+        let is_busy = |state: &mut QueueState| !state.lines.is_empty() || state.is_writing;
         let patience = Duration::from_secs(FLUSH_SECONDS_MAX);
         // A reader that takes nothing must not keep the program from ending.
         drop(self.0.idle.wait_timeout_while(self.0.state(), patience, is_busy));
@@ -83,8 +85,8 @@ impl Drop for Flush {
 }
 
 #[derive(Debug, Default)]
-struct Shared {
-    state: Mutex<State>,
+struct LogQueue {
+    state: Mutex<QueueState>,
     /// There is something to write.
     work: Condvar,
     /// Everything is written.
@@ -92,21 +94,21 @@ struct Shared {
 }
 
 #[derive(Debug, Default)]
-struct State {
-    lines: Vec<Waiting>,
+struct QueueState {
+    lines: Vec<QueuedLine>,
     bytes: usize,
     lost: u64,
     is_writing: bool,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct QueuedLine {
     line: String,
     is_ours: bool,
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl LogQueue {
+    fn state(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -120,7 +122,7 @@ impl Shared {
         }
         let was_idle = state.lines.is_empty();
         state.bytes = state.bytes.saturating_add(line.len());
-        state.lines.push(Waiting { line, is_ours });
+        state.lines.push(QueuedLine { line, is_ours });
         drop(state);
         if was_idle {
             self.work.notify_one();
@@ -129,7 +131,7 @@ impl Shared {
 
     /// For as long as the program runs.
     fn write(&self, format: Format) {
-        let mut lines: Vec<Waiting> = Vec::new();
+        let mut lines: Vec<QueuedLine> = Vec::new();
         loop {
             drop(self.work.wait_while(self.state(), |state| state.lines.is_empty()));
             std::thread::sleep(GATHER);
@@ -140,7 +142,7 @@ impl Shared {
             state.is_writing = true;
             drop(state);
             let mut text = String::new();
-            for Waiting { line, is_ours } in lines.drain(..) {
+            for QueuedLine { line, is_ours } in lines.drain(..) {
                 if is_ours {
                     text.push_str(&line);
                 } else {
@@ -174,7 +176,7 @@ mod tests {
 
     #[test]
     fn what_waits_is_bounded_and_what_is_lost_is_counted() {
-        let shared = Shared::default();
+        let shared = LogQueue::default();
         let line = [b'x'; 64 * 1024];
         for _ in 0..100 {
             shared.take(&line, false);

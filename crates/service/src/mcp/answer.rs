@@ -1,16 +1,13 @@
-//! What an agent is told of a batch: the REST rows with the review floor and the names of older releases, or a line for each.
+//! What an agent is told of a batch: the REST rows with the names of older releases, or a line for each.
 
 use std::sync::Arc;
 
 use engine::classification::{API_VERSION, AssetLeg, Classification};
 use engine::opinion::Source;
-use engine::treatments::{Treatment, Treatments};
+use engine::treatments::Treatment;
 use engine::{Account, Category};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-
-/// Below this an agent is told to ask a person, whatever the reading says.
-const REVIEW_FLOOR: u8 = 70;
 
 /// How much an agent wants to read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
@@ -101,26 +98,12 @@ pub(super) struct SummaryRow {
     review_note: Option<String>,
 }
 
-pub(super) fn batch(rows: Vec<Arc<Classification>>, fields: Fields, treatments: &Treatments) -> AgentBatch {
-    let dress = |mut row: Arc<Classification>| {
-        hold_to_floor(&mut row, treatments);
-        match fields {
-            Fields::All => AgentRow::Whole(Box::new(whole(row))),
-            Fields::Summary => AgentRow::Summary(Box::new(summary(&row))),
-        }
+pub(super) fn batch(rows: Vec<Arc<Classification>>, fields: Fields) -> AgentBatch {
+    let dress = |row: Arc<Classification>| match fields {
+        Fields::All => AgentRow::Whole(Box::new(whole(row))),
+        Fields::Summary => AgentRow::Summary(Box::new(summary(&row))),
     };
     AgentBatch { api_version: API_VERSION, count: rows.len(), results: rows.into_iter().map(dress).collect() }
-}
-
-fn hold_to_floor(row: &mut Arc<Classification>, treatments: &Treatments) {
-    if row.confidence < REVIEW_FLOOR && !row.needs_review {
-        let confidence = row.confidence;
-        let note = format!(
-            "The agent interface leaves readings under {REVIEW_FLOOR} to a person, and this one has {confidence}: one source read it so, and \
-             nothing contradicts it."
-        );
-        Arc::make_mut(row).defer(note, treatments);
-    }
 }
 
 fn whole(row: Arc<Classification>) -> WholeRow {

@@ -23,12 +23,12 @@ const WORDS_BYTES_MAX: usize = 4 * 1024;
 
 /// What HTTP should say of a call, beside its JSON.
 #[derive(Debug, Default)]
-pub(super) struct Refusal {
+pub(super) struct HttpRefusal {
     status: OnceLock<StatusCode>,
     seconds: OnceLock<u64>,
 }
 
-impl Refusal {
+impl HttpRefusal {
     /// At the door: the status says so too.
     pub(super) fn refuse(&self, error: &ApiError) {
         // Only the first counts, and there is one call per request.
@@ -69,7 +69,7 @@ pub(super) async fn carry(request: Request, next: Next) -> Response {
         let message = "the body is over 1 MiB, or broke off";
         return error(StatusCode::PAYLOAD_TOO_LARGE, INVALID_REQUEST, message, Value::Null);
     };
-    let refusal = Arc::new(Refusal::default());
+    let refusal = Arc::new(HttpRefusal::default());
     parts.headers.insert(header::ACCEPT, HeaderValue::from_static(ACCEPTED));
     // However its letters were written.
     parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -14,14 +14,14 @@ use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use serde_json::json;
 
-use super::frame::Refusal;
-use super::tools::{self, Name};
+use super::frame::HttpRefusal;
+use super::tools::{self, ToolName};
 use crate::app::{Call, DISCLAIMER};
+use crate::auth::Caller;
 use crate::error::ApiError;
-use crate::limits::Counted;
 use crate::logs;
 use crate::openapi::guide;
-use crate::web::{RequestId, Web};
+use crate::web::{Web, request_id};
 
 /// JSON-RPC leaves these to the server.
 const UNAUTHORIZED: ErrorCode = ErrorCode(-32_011);
@@ -62,15 +62,14 @@ impl Server {
     }
 
     /// Every tool needs a key, whatever it costs.
-    async fn call(&self, parts: &Parts) -> Result<Call, ApiError> {
-        let caller = self.web.caller(&parts.headers, parts.extensions.get::<ConnectInfo<_>>()).await?;
-        let request_id = parts.extensions.get::<RequestId>().map(|id| id.0.to_string()).unwrap_or_default();
-        Ok(Call { caller, request_id })
+    async fn caller(&self, parts: &Parts) -> Result<Arc<Caller>, ApiError> {
+        self.web.caller(&parts.headers, parts.extensions.get::<ConnectInfo<_>>()).await
     }
 
     /// A call that comes to no tool is a request all the same.
-    async fn count(&self, call: &Call) -> Result<(), ApiError> {
-        self.web.count(Counted::Classify { key_id: &call.caller.key_id }).await
+    async fn admit(&self, parts: &Parts, caller: Arc<Caller>) -> Result<Call, ErrorData> {
+        let admitted = self.web.app.admit(caller, request_id(&parts.extensions)).await;
+        admitted.map_err(|error| limited(parts, &error))
     }
 }
 
@@ -110,17 +109,17 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let parts = parts(&context)?;
-        let call = self.call(parts).await.map_err(|error| refused(parts, &error))?;
-        let Some(name) = Name::parse(&request.name) else {
-            self.count(&call).await.map_err(|error| limited(parts, &error))?;
+        let caller = self.caller(parts).await.map_err(|error| refused(parts, &error))?;
+        let Some(name) = ToolName::parse(&request.name) else {
+            self.admit(parts, caller).await?;
             let known: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_ref()).collect();
             let message = format!("no such tool; there are: {}", known.join(", "));
             return Err(ErrorData::invalid_params(message, None));
         };
-        let request_id = call.request_id.as_str().into();
-        let running = name.run(&self.web, call, request.arguments.unwrap_or_default());
+        let request_id = request_id(&parts.extensions);
+        let running = name.run(&self.web, caller, request_id.clone(), request.arguments.unwrap_or_default());
         // The transport answers in a task of its own.
-        match logs::of_request(request_id, running).await {
+        match logs::of_request(request_id.shared(), running).await {
             Ok(told) => {
                 let mut result = CallToolResult::success(vec![ContentBlock::text(told.text)]);
                 result.structured_content = Some(told.structured);
@@ -164,8 +163,8 @@ impl ServerHandler for Server {
     ) -> Result<CustomResult, ErrorData> {
         if request.method == "tools/call" {
             let parts = parts(&context)?;
-            let call = self.call(parts).await.map_err(|error| refused(parts, &error))?;
-            self.count(&call).await.map_err(|error| limited(parts, &error))?;
+            let caller = self.caller(parts).await.map_err(|error| refused(parts, &error))?;
+            self.admit(parts, caller).await?;
         }
         if METHODS.contains(&request.method.as_str()) {
             return Err(ErrorData::invalid_params("the params are not what this method takes", None));
@@ -176,18 +175,18 @@ impl ServerHandler for Server {
 
 /// Whoever has no key is refused at the level of HTTP too.
 fn refused(parts: &Parts, error: &ApiError) -> ErrorData {
-    tell(parts, Refusal::refuse, error);
+    tell(parts, HttpRefusal::refuse, error);
     in_json_rpc(error)
 }
 
 /// Whoever has one and calls too often is told when to come back.
 fn limited(parts: &Parts, error: &ApiError) -> ErrorData {
-    tell(parts, Refusal::delay, error);
+    tell(parts, HttpRefusal::delay, error);
     in_json_rpc(error)
 }
 
-fn tell(parts: &Parts, how: fn(&Refusal, &ApiError), error: &ApiError) {
-    if let Some(refusal) = parts.extensions.get::<Arc<Refusal>>() {
+fn tell(parts: &Parts, how: fn(&HttpRefusal, &ApiError), error: &ApiError) {
+    if let Some(refusal) = parts.extensions.get::<Arc<HttpRefusal>>() {
         how(refusal, error);
     }
 }
@@ -210,20 +209,12 @@ fn retry_after(error: &ApiError) -> Option<u64> {
 }
 
 fn bad_arguments(error: &ApiError) -> ErrorData {
-    let message = error.to_string();
-    let index = index_of(&message);
-    ErrorData::invalid_params(message, Some(json!({ "code": error.code(), "index": index })))
-}
-
-/// The item that a message is about, as in `hashes[7]`; what the caller wrote stands further back.
-fn index_of(message: &str) -> Option<usize> {
-    let place = message.strip_prefix(tools::NOT_AS_EXPECTED).unwrap_or(message).trim_start_matches('`');
-    place.strip_prefix("hashes[")?.split_once(']')?.0.parse().ok()
+    ErrorData::invalid_params(error.to_string(), Some(json!({ "code": error.code(), "index": error.item() })))
 }
 
 /// A tool that failed tells the agent so, in words that it can act on.
 fn failed(parts: &Parts, error: &ApiError) -> CallToolResult {
-    tell(parts, Refusal::delay, error);
+    tell(parts, HttpRefusal::delay, error);
     let told = json!({ "error": {
         "code": error.code(),
         "message": error.to_string(),

@@ -9,17 +9,18 @@ use rmcp::model::{Tool, ToolAnnotations};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use serde_path_to_error::{Path, Segment};
 use utoipa::ToSchema;
 
 use super::answer::{AgentBatch, Fields, batch};
-use crate::app::{Asker, BatchRequest, Call, ChainList, DISCLAIMER, Known, QuotaStatus};
-use crate::error::ApiError;
-use crate::limits::Counted;
+use crate::app::{BatchRequest, ChainList, DISCLAIMER, Known, QuotaStatus, RequestId};
+use crate::auth::Caller;
+use crate::error::{ApiError, Invalid};
 use crate::schema::{HashText, WalletText, bundle, drop_optional_nulls};
 use crate::web::Web;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Name {
+pub(super) enum ToolName {
     ClassifyBatch,
     QuotaStatus,
     ListChains,
@@ -27,11 +28,16 @@ pub(super) enum Name {
     LookupContract,
 }
 
-/// How a message about arguments of the wrong type begins; the place in them follows.
-pub(super) const NOT_AS_EXPECTED: &str = "the arguments are not as expected: ";
+/// Agents act on what they read: with less confidence than this a person is asked.
+const REVIEW_BELOW: u8 = 70;
 
-const ALL: [Name; 5] =
-    [Name::ClassifyBatch, Name::QuotaStatus, Name::ListChains, Name::ExplainCategory, Name::LookupContract];
+const ALL: [ToolName; 5] = [
+    ToolName::ClassifyBatch,
+    ToolName::QuotaStatus,
+    ToolName::ListChains,
+    ToolName::ExplainCategory,
+    ToolName::LookupContract,
+];
 
 /// An answer for programs, and the same for readers, in the order of its fields.
 #[derive(Debug)]
@@ -76,7 +82,7 @@ struct ContractArguments {
     chain: Option<String>,
 }
 
-impl Name {
+impl ToolName {
     pub(super) fn parse(name: &str) -> Option<Self> {
         ALL.into_iter().find(|one| one.text() == name)
     }
@@ -149,22 +155,28 @@ impl Name {
             .with_annotations(hints)
     }
 
-    /// The key was shown; what the call costs is counted as on REST.
-    pub(super) async fn run(self, web: &Web, call: Call, arguments: Map<String, Value>) -> Result<Told, ApiError> {
+    /// The caller is known; what the call costs is counted as on REST.
+    pub(super) async fn run(
+        self,
+        web: &Web,
+        caller: Arc<Caller>,
+        request_id: RequestId,
+        arguments: Map<String, Value>,
+    ) -> Result<Told, ApiError> {
         let arguments = Value::Object(arguments);
         match self {
             Self::ClassifyBatch => {
-                web.count_call(&call.caller).await?;
+                let call = web.app.admit(caller, request_id).await?;
                 let ToldArguments { fields } = read(&arguments)?;
-                let items = read::<BatchRequest>(&arguments)?.items()?;
-                let app = Arc::clone(&web.app);
-                let rows = web.see_through(async move { app.classify_batch(&call, items).await }).await?;
-                told(&batch(rows, fields.unwrap_or_default(), &web.app.reader.knowledge.treatments))
+                let mut items = read::<BatchRequest>(&arguments)?.items()?;
+                items.iter_mut().for_each(|item| item.question.review_below = Some(REVIEW_BELOW));
+                let rows = web.app.classify_batch(call, items).await?;
+                told(&batch(rows, fields.unwrap_or_default()))
             }
             Self::QuotaStatus => {
-                web.count(Counted::StatusByKey { key_id: &call.caller.key_id }).await?;
+                let asker = web.app.admit_key_to_status(caller).await?;
                 let QuotaArguments { hash } = read(&arguments)?;
-                told(&web.app.quota_status(Asker::Keyed(&call.caller), hash.as_deref()).await?)
+                told(&web.app.quota_status(&asker, hash.as_deref()).await?)
             }
             Self::ListChains => {
                 let NoArguments {} = read(&arguments)?;
@@ -174,7 +186,7 @@ impl Name {
                 let CategoryArguments { category } = read(&arguments)?;
                 let Some(category) = Category::parse(&category) else {
                     let known: Vec<&str> = TABLE.iter().map(|row| row.name).collect();
-                    return Err(ApiError::InvalidRequest(format!(
+                    return Err(ApiError::invalid_request(format!(
                         "no such `category`; known are: {}",
                         known.join(", ")
                     )));
@@ -184,7 +196,7 @@ impl Name {
             Self::LookupContract => {
                 let ContractArguments { address, chain } = read(&arguments)?;
                 let address = Account::parse(&address)
-                    .map_err(|error| ApiError::InvalidRequest(format!("`address`: {error}")))?;
+                    .map_err(|error| ApiError::invalid_request(format!("`address`: {error}")))?;
                 told(&web.app.reader.lookup(address, chain.as_deref())?)
             }
         }
@@ -192,7 +204,7 @@ impl Name {
 }
 
 pub(super) fn all() -> Vec<Tool> {
-    ALL.into_iter().map(Name::tool).collect()
+    ALL.into_iter().map(ToolName::tool).collect()
 }
 
 /// The body of `POST /v1/classify-batch`, and how much of the answer to tell; one flat object, since not every host reads more.
@@ -223,8 +235,19 @@ fn answer<T: ToSchema>() -> Map<String, Value> {
 }
 
 fn read<T: DeserializeOwned>(arguments: &Value) -> Result<T, ApiError> {
-    serde_path_to_error::deserialize(arguments)
-        .map_err(|error| ApiError::InvalidRequest(format!("{NOT_AS_EXPECTED}{error}")))
+    serde_path_to_error::deserialize(arguments).map_err(|error| {
+        let words = Invalid::new(format!("the arguments are not as expected: {error}"));
+        ApiError::InvalidRequest(words.of_item(item_of(error.path())))
+    })
+}
+
+/// The item of the batch that a place in the arguments lies in, as in `hashes[7].wallet`.
+fn item_of(path: &Path) -> Option<usize> {
+    let mut segments = path.iter();
+    match (segments.next()?, segments.next()?) {
+        (Segment::Map { key }, Segment::Seq { index }) if key == "hashes" => Some(*index),
+        _ => None,
+    }
 }
 
 fn told(answer: &impl Serialize) -> Result<Told, ApiError> {

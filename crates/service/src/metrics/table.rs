@@ -3,14 +3,14 @@
 
 /// How a metric is told.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum MetricKind {
     Counter,
     Gauge,
     /// With the upper bounds of its buckets.
     Histogram(&'static [f64]),
 }
 
-impl Kind {
+impl MetricKind {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Counter => "counter",
@@ -21,9 +21,9 @@ impl Kind {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Row {
+pub(crate) struct MetricRow {
     pub(crate) name: &'static str,
-    pub(crate) kind: Kind,
+    pub(crate) kind: MetricKind,
     pub(crate) labels: &'static [&'static str],
     pub(crate) about: &'static str,
 }
@@ -57,12 +57,12 @@ pub(super) const PROCESS_FILES: &str = "process_open_fds";
 pub(super) const PROCESS_FILES_MAX: &str = "process_max_fds";
 pub(super) const PROCESS_START: &str = "process_start_time_seconds";
 
-const fn counter(name: &'static str, labels: &'static [&'static str], about: &'static str) -> Row {
-    Row { name, kind: Kind::Counter, labels, about }
+const fn counter(name: &'static str, labels: &'static [&'static str], about: &'static str) -> MetricRow {
+    MetricRow { name, kind: MetricKind::Counter, labels, about }
 }
 
-const fn gauge(name: &'static str, labels: &'static [&'static str], about: &'static str) -> Row {
-    Row { name, kind: Kind::Gauge, labels, about }
+const fn gauge(name: &'static str, labels: &'static [&'static str], about: &'static str) -> MetricRow {
+    MetricRow { name, kind: MetricKind::Gauge, labels, about }
 }
 
 const fn histogram(
@@ -70,12 +70,12 @@ const fn histogram(
     labels: &'static [&'static str],
     buckets: &'static [f64],
     about: &'static str,
-) -> Row {
-    Row { name, kind: Kind::Histogram(buckets), labels, about }
+) -> MetricRow {
+    MetricRow { name, kind: MetricKind::Histogram(buckets), labels, about }
 }
 
 /// In the order in which a reader asks: callers, verdicts, ledger, nodes, caches, the process.
-pub(crate) const TABLE: &[Row] = &[
+pub(crate) const TABLE: &[MetricRow] = &[
     counter(
         HTTP_REQUESTS,
         &["method", "route", "status"],
@@ -130,10 +130,10 @@ mod tests {
             let is_plain = |c: char| c.is_ascii_lowercase() || c == '_';
             assert!(row.name.chars().all(is_plain), "{}", row.name);
             assert!(row.name.starts_with("taxon_") || row.name.starts_with("process_"), "{}", row.name);
-            assert_eq!(row.name.ends_with("_total"), row.kind == Kind::Counter, "{}", row.name);
+            assert_eq!(row.name.ends_with("_total"), row.kind == MetricKind::Counter, "{}", row.name);
             assert!(!["_ms", "_millis", "_kb", "_percent"].iter().any(|unit| row.name.contains(unit)), "{}", row.name);
             assert!(row.about.ends_with('.') && !row.about.contains('|'), "{}", row.name);
-            if let Kind::Histogram(buckets) = row.kind {
+            if let MetricKind::Histogram(buckets) = row.kind {
                 assert!(buckets.is_sorted() && !buckets.is_empty(), "{}", row.name);
             }
         }

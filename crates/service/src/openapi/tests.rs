@@ -2,7 +2,7 @@
 //! to where that would break them.
 
 use super::*;
-use crate::rest::{keyed_routes, open_routes};
+use crate::router::{keyed_routes, open_routes};
 
 const SNAPSHOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/openapi.json");
 /// Words about a schema, which may change; the rest is the contract.

@@ -6,10 +6,11 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use super::extract::{PostedForm, SignedIn};
 use super::frame::{PageError, notice, page, proof};
 use super::parts::{day, when};
 use super::sign_in::{Nothing, account_sentence, left};
-use super::visitor::{Posted, SignedIn, Visitor};
+use super::visitor::Visitor;
 use crate::auth::KeyError;
 use crate::store::Key;
 use crate::web::Web;
@@ -27,15 +28,15 @@ struct Said {
 }
 
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Done {
+pub(crate) struct SettingsQuery {
     #[serde(default)]
     done: String,
 }
 
-pub(super) async fn settings(
+pub(crate) async fn settings(
     State(web): State<Web>,
     signed_in: SignedIn,
-    Query(Done { done }): Query<Done>,
+    Query(SettingsQuery { done }): Query<SettingsQuery>,
 ) -> Result<Html<String>, PageError> {
     let good = (done == "password").then_some("The password is changed, and every other session has ended.");
     shown(&web, &signed_in, Said { good, ..Said::default() }).await
@@ -132,15 +133,15 @@ fn key_table(visitor: &Visitor, keys: &[Key]) -> Markup {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Name {
+pub(crate) struct KeyNameForm {
     #[serde(default)]
     name: String,
 }
 
-pub(super) async fn create_key(
+pub(crate) async fn create_key(
     State(web): State<Web>,
     signed_in: SignedIn,
-    Posted(form): Posted<Name>,
+    PostedForm(form): PostedForm<KeyNameForm>,
 ) -> Result<Html<String>, PageError> {
     let said = match web.app.accounts.create_key(&signed_in.person, form.name.trim()).await {
         Ok(key) => Said { key: Some(key), ..Said::default() },
@@ -156,11 +157,11 @@ fn key_sentence(error: KeyError) -> Result<String, PageError> {
     }
 }
 
-pub(super) async fn rename_key(
+pub(crate) async fn rename_key(
     State(web): State<Web>,
     signed_in: SignedIn,
     Path(id): Path<String>,
-    Posted(form): Posted<Name>,
+    PostedForm(form): PostedForm<KeyNameForm>,
 ) -> Result<Response, PageError> {
     match web.app.accounts.rename_key(&signed_in.person, &id, form.name.trim()).await {
         Ok(true) => Ok(Redirect::to("/account").into_response()),
@@ -172,7 +173,7 @@ pub(super) async fn rename_key(
     }
 }
 
-pub(super) async fn confirm_revoke(
+pub(crate) async fn confirm_revoke(
     State(web): State<Web>,
     SignedIn { visitor, person }: SignedIn,
     Path(id): Path<String>,
@@ -191,11 +192,11 @@ pub(super) async fn confirm_revoke(
     Ok(page(&visitor, "Revoke a key", main))
 }
 
-pub(super) async fn revoke_key(
+pub(crate) async fn revoke_key(
     State(web): State<Web>,
     SignedIn { person, .. }: SignedIn,
     Path(id): Path<String>,
-    Posted(Nothing {}): Posted<Nothing>,
+    PostedForm(Nothing {}): PostedForm<Nothing>,
 ) -> Result<Redirect, PageError> {
     if web.app.accounts.revoke_key(&person, &id).await? {
         Ok(Redirect::to("/account"))
@@ -205,15 +206,15 @@ pub(super) async fn revoke_key(
 }
 
 #[derive(Deserialize)]
-pub(super) struct Passwords {
+pub(crate) struct PasswordsForm {
     old: String,
     new: String,
 }
 
-pub(super) async fn change_password(
+pub(crate) async fn change_password(
     State(web): State<Web>,
     signed_in: SignedIn,
-    Posted(form): Posted<Passwords>,
+    PostedForm(form): PostedForm<PasswordsForm>,
 ) -> Result<Response, PageError> {
     let SignedIn { visitor, person } = &signed_in;
     match web.app.accounts.change_password(&visitor.address, person, &form.old, &form.new).await {
@@ -229,10 +230,10 @@ pub(super) async fn change_password(
     }
 }
 
-pub(super) async fn sign_out_everywhere(
+pub(crate) async fn sign_out_everywhere(
     State(web): State<Web>,
     SignedIn { visitor, person }: SignedIn,
-    Posted(Nothing {}): Posted<Nothing>,
+    PostedForm(Nothing {}): PostedForm<Nothing>,
 ) -> Result<Response, PageError> {
     web.app.accounts.sign_out_everywhere(&person).await?;
     Ok(left(&visitor))
@@ -258,19 +259,19 @@ fn delete_form(visitor: &Visitor, said: Option<&str>) -> Html<String> {
     page(visitor, "Delete the account", main)
 }
 
-pub(super) async fn confirm_delete(SignedIn { visitor, .. }: SignedIn) -> Html<String> {
+pub(crate) async fn confirm_delete(SignedIn { visitor, .. }: SignedIn) -> Html<String> {
     delete_form(&visitor, None)
 }
 
 #[derive(Deserialize)]
-pub(super) struct Password {
+pub(crate) struct PasswordForm {
     password: String,
 }
 
-pub(super) async fn delete(
+pub(crate) async fn delete(
     State(web): State<Web>,
     SignedIn { visitor, person }: SignedIn,
-    Posted(form): Posted<Password>,
+    PostedForm(form): PostedForm<PasswordForm>,
 ) -> Result<Response, PageError> {
     match web.app.accounts.delete(&visitor.address, &person, &form.password).await {
         Ok(()) => Ok(left(&visitor)),

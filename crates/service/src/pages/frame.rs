@@ -10,7 +10,7 @@ use crate::app::DISCLAIMER;
 use crate::error::ApiError;
 use crate::store::StoreError;
 
-pub(super) fn page(visitor: &Visitor, title: &str, main: Markup) -> Html<String> {
+pub(crate) fn page(visitor: &Visitor, title: &str, main: Markup) -> Html<String> {
     Html(framed(Some(visitor), title, &main).into_string())
 }
 
@@ -65,18 +65,18 @@ fn navigation(visitor: Option<&Visitor>) -> Markup {
 }
 
 /// Stands in every form.
-pub(super) fn proof(visitor: &Visitor) -> Markup {
+pub(crate) fn proof(visitor: &Visitor) -> Markup {
     html! { input type="hidden" name="csrf" value=(visitor.csrf()); }
 }
 
 /// What a form said back, above it.
-pub(super) fn notice(kind: &str, words: &str) -> Markup {
+pub(crate) fn notice(kind: &str, words: &str) -> Markup {
     html! { p.notice.(kind) role="alert" { (words) } }
 }
 
 /// A page that could not be made.
 #[derive(Debug)]
-pub(super) enum PageError {
+pub(crate) enum PageError {
     /// Not a form of ours, or not this person's to do.
     Forbidden,
     /// A form that is too long or lacks a field.
@@ -139,17 +139,17 @@ impl IntoResponse for PageError {
 
 /// What a page that could not be made says.
 #[derive(Debug, Clone)]
-pub(super) struct Fault(String);
+pub(crate) struct Fault(String);
 
 impl Fault {
-    pub(super) fn page(&self, visitor: Option<&Visitor>) -> Html<String> {
+    pub(crate) fn page(&self, visitor: Option<&Visitor>) -> Html<String> {
         let main = html! { h1 { "That did not work" } p { (self.0) } p { a href="/" { "To the first page" } } };
         Html(framed(visitor, "That did not work", &main).into_string())
     }
 }
 
 /// An error of the interface, as a sentence.
-pub(super) fn sentence(error: &ApiError) -> String {
+pub(crate) fn sentence(error: &ApiError) -> String {
     let text = error.to_string();
     let mut chars = text.chars();
     let first = chars.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();

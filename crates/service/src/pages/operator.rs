@@ -6,10 +6,11 @@ use clap::ValueEnum;
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use super::extract::{PostedForm, SignedIn};
 use super::frame::{PageError, page, proof};
 use super::parts::{day, harmless};
 use super::sign_in::Nothing;
-use super::visitor::{Posted, SignedIn, Visitor};
+use super::visitor::Visitor;
 use crate::accounts::{Operator, OwnerRow};
 use crate::auth::Tier;
 use crate::web::Web;
@@ -24,14 +25,14 @@ fn operator(signed_in: &SignedIn) -> Result<Operator, PageError> {
 }
 
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Wanted {
+pub(crate) struct OperatorQuery {
     after: Option<String>,
 }
 
-pub(super) async fn page_handler(
+pub(crate) async fn page_handler(
     State(web): State<Web>,
     signed_in: SignedIn,
-    Query(wanted): Query<Wanted>,
+    Query(wanted): Query<OperatorQuery>,
 ) -> Result<Html<String>, PageError> {
     let operator = operator(&signed_in)?;
     let visitor = &signed_in.visitor;
@@ -99,31 +100,31 @@ fn pooled() -> impl Iterator<Item = Tier> {
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct SignUp {
+pub(crate) struct SignUp {
     open: String,
 }
 
-pub(super) async fn set_sign_up(
+pub(crate) async fn set_sign_up(
     State(web): State<Web>,
     signed_in: SignedIn,
-    Posted(form): Posted<SignUp>,
+    PostedForm(form): PostedForm<SignUp>,
 ) -> Result<Redirect, PageError> {
     web.app.accounts.set_sign_up(&operator(&signed_in)?, form.open == "yes").await?;
     Ok(Redirect::to("/operator"))
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct NewTier {
+pub(crate) struct NewTier {
     tier: String,
     #[serde(default)]
     pool: String,
 }
 
-pub(super) async fn set_tier(
+pub(crate) async fn set_tier(
     State(web): State<Web>,
     signed_in: SignedIn,
     Path(id): Path<String>,
-    Posted(form): Posted<NewTier>,
+    PostedForm(form): PostedForm<NewTier>,
 ) -> Result<Redirect, PageError> {
     let operator = operator(&signed_in)?;
     let tier = pooled().find(|tier| tier.name() == form.tier).ok_or(PageError::Form)?;
@@ -135,11 +136,11 @@ pub(super) async fn set_tier(
     if is_there { Ok(Redirect::to("/operator")) } else { Err(PageError::NotFound) }
 }
 
-pub(super) async fn revoke(
+pub(crate) async fn revoke(
     State(web): State<Web>,
     signed_in: SignedIn,
     Path(id): Path<String>,
-    Posted(Nothing {}): Posted<Nothing>,
+    PostedForm(Nothing {}): PostedForm<Nothing>,
 ) -> Result<Redirect, PageError> {
     web.app.accounts.revoke_all(&operator(&signed_in)?, &id).await?;
     Ok(Redirect::to("/operator"))

@@ -8,25 +8,26 @@ use engine::category::TABLE;
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use super::extract::{PostedForm, SignedIn};
 use super::frame::{PageError, notice, page, proof};
 use super::parts::{link_to_reading, prose, when};
 use super::sign_in::account_sentence;
-use super::visitor::{Posted, SignedIn, Visitor};
+use super::visitor::Visitor;
 use crate::accounts::{ReadingRow, Recent};
 use crate::web::Web;
 
 const ROWS: i64 = 25;
 
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Wanted {
+pub(crate) struct ReviewQuery {
     #[serde(default)]
     done: String,
 }
 
-pub(super) async fn queue(
+pub(crate) async fn queue(
     State(web): State<Web>,
     signed_in: SignedIn,
-    Query(wanted): Query<Wanted>,
+    Query(wanted): Query<ReviewQuery>,
 ) -> Result<Html<String>, PageError> {
     shown(&web, &signed_in, &wanted, None).await
 }
@@ -34,7 +35,7 @@ pub(super) async fn queue(
 async fn shown(
     web: &Web,
     SignedIn { visitor, person }: &SignedIn,
-    wanted: &Wanted,
+    wanted: &ReviewQuery,
     said: Option<&str>,
 ) -> Result<Html<String>, PageError> {
     let is_done = wanted.done == "yes";
@@ -88,39 +89,39 @@ fn item(visitor: &Visitor, row: &ReadingRow, treatments: &Treatments) -> Markup 
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Marked {
+pub(crate) struct Marked {
     wallet: String,
     category: String,
     #[serde(default)]
     comment: String,
 }
 
-pub(super) async fn mark(
+pub(crate) async fn mark(
     State(web): State<Web>,
     signed_in: SignedIn,
     Path(hash): Path<String>,
-    Posted(form): Posted<Marked>,
+    PostedForm(form): PostedForm<Marked>,
 ) -> Result<Response, PageError> {
     match web.app.accounts.review(&signed_in.person, &hash, &form.wallet, &form.category, form.comment.trim()).await {
         Ok(true) => Ok(Redirect::to("/review").into_response()),
         Ok(false) => Err(PageError::NotFound),
         Err(error) => {
             let said = account_sentence(error)?;
-            Ok(shown(&web, &signed_in, &Wanted::default(), Some(&said)).await?.into_response())
+            Ok(shown(&web, &signed_in, &ReviewQuery::default(), Some(&said)).await?.into_response())
         }
     }
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Reopened {
+pub(crate) struct Reopened {
     wallet: String,
 }
 
-pub(super) async fn reopen(
+pub(crate) async fn reopen(
     State(web): State<Web>,
     SignedIn { person, .. }: SignedIn,
     Path(hash): Path<String>,
-    Posted(form): Posted<Reopened>,
+    PostedForm(form): PostedForm<Reopened>,
 ) -> Result<Redirect, PageError> {
     let is_own = web.app.accounts.unreview(&person, &hash, &form.wallet).await?;
     if is_own { Ok(Redirect::to("/review")) } else { Err(PageError::NotFound) }

@@ -6,13 +6,14 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use super::extract::{Anyone, PostedForm};
 use super::frame::{PageError, notice, page, proof};
-use super::visitor::{Anyone, Posted, Visitor};
+use super::visitor::Visitor;
 use crate::accounts::{AccountError, LinkKind, Token};
 use crate::web::Web;
 
 #[derive(Deserialize)]
-pub(super) struct Credentials {
+pub(crate) struct Credentials {
     #[serde(default)]
     email: String,
     password: String,
@@ -52,7 +53,7 @@ impl Door<'_> {
 }
 
 /// What a person can do about it; never which of the two was wrong.
-pub(super) fn account_sentence(error: AccountError) -> Result<String, PageError> {
+pub(crate) fn account_sentence(error: AccountError) -> Result<String, PageError> {
     match error {
         AccountError::Invalid(words) => Ok(words.to_owned()),
         AccountError::Wrong => Ok("The e-mail or the password is wrong.".to_owned()),
@@ -96,16 +97,16 @@ fn sign_in_door(said: Option<String>, is_made: bool) -> Door<'static> {
     Door { title: "Sign in", action: "/sign-in", button: "Sign in", is_new: false, asks_email: true, about, said }
 }
 
-pub(super) async fn sign_up(State(web): State<Web>, Anyone(visitor): Anyone) -> Result<Html<String>, PageError> {
+pub(crate) async fn sign_up(State(web): State<Web>, Anyone(visitor): Anyone) -> Result<Html<String>, PageError> {
     let said =
         (!web.app.accounts.is_sign_up_open().await?).then(|| account_sentence(AccountError::Closed)).transpose()?;
     Ok(sign_up_door(said).page(&visitor))
 }
 
-pub(super) async fn make(
+pub(crate) async fn make(
     State(web): State<Web>,
     Anyone(visitor): Anyone,
-    Posted(form): Posted<Credentials>,
+    PostedForm(form): PostedForm<Credentials>,
 ) -> Result<Html<String>, PageError> {
     // The same page whether the address was free or taken: nobody learns who has an account.
     match web.app.accounts.sign_up(&visitor.address, &form.email, &form.password).await {
@@ -114,17 +115,17 @@ pub(super) async fn make(
     }
 }
 
-pub(super) async fn sign_in(Anyone(visitor): Anyone) -> Response {
+pub(crate) async fn sign_in(Anyone(visitor): Anyone) -> Response {
     if visitor.person.is_some() {
         return Redirect::to("/account").into_response();
     }
     sign_in_door(None, false).page(&visitor).into_response()
 }
 
-pub(super) async fn enter(
+pub(crate) async fn enter(
     State(web): State<Web>,
     Anyone(visitor): Anyone,
-    Posted(form): Posted<Credentials>,
+    PostedForm(form): PostedForm<Credentials>,
 ) -> Result<Response, PageError> {
     match web.app.accounts.sign_in(&visitor.address, &form.email, &form.password).await {
         Ok(token) => entered(&web, &visitor, &token).await,
@@ -133,19 +134,19 @@ pub(super) async fn enter(
 }
 
 #[derive(Deserialize)]
-pub(super) struct Nothing {}
+pub(crate) struct Nothing {}
 
-pub(super) async fn leave(
+pub(crate) async fn leave(
     State(web): State<Web>,
     Anyone(visitor): Anyone,
-    Posted(Nothing {}): Posted<Nothing>,
+    PostedForm(Nothing {}): PostedForm<Nothing>,
 ) -> Result<Response, PageError> {
     web.app.accounts.sign_out(visitor.token()).await?;
     Ok(left(&visitor))
 }
 
 /// Out, and to the first page.
-pub(super) fn left(visitor: &Visitor) -> Response {
+pub(crate) fn left(visitor: &Visitor) -> Response {
     let mut response = Redirect::to("/").into_response();
     response.headers_mut().append(header::SET_COOKIE, visitor.session_cookie(None));
     response
@@ -169,7 +170,7 @@ async fn asks_email(web: &Web, token: &str) -> Result<bool, PageError> {
     }
 }
 
-pub(super) async fn link(
+pub(crate) async fn link(
     State(web): State<Web>,
     Anyone(visitor): Anyone,
     Path(token): Path<String>,
@@ -178,11 +179,11 @@ pub(super) async fn link(
     Ok(link_door(&format!("/link/{token}"), asks_email, None).page(&visitor))
 }
 
-pub(super) async fn take(
+pub(crate) async fn take(
     State(web): State<Web>,
     Anyone(visitor): Anyone,
     Path(token): Path<String>,
-    Posted(form): Posted<Credentials>,
+    PostedForm(form): PostedForm<Credentials>,
 ) -> Result<Response, PageError> {
     let asks_email = asks_email(&web, &token).await?;
     match web.app.accounts.take_link(&visitor.address, &token, &form.email, &form.password).await {

@@ -8,10 +8,11 @@ use engine::{Account, Chain, Classification, Policy, Question, TxHash};
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use super::extract::{Anyone, PostedForm};
 use super::frame::{PageError, notice, page, proof, sentence};
 use super::parts::{harmless, when};
 use super::reading::{Shown, reading as drawn};
-use super::visitor::{Anyone, Posted, Visitor};
+use super::visitor::Visitor;
 use crate::app::{Asker, Call, Item, QuotaStatus};
 use crate::auth::Caller;
 use crate::error::ApiError;
@@ -24,7 +25,7 @@ const SAID_CHARS_MAX: usize = 600;
 
 /// What to read, as a form or an address says it.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Asked {
+pub(crate) struct ReadingForm {
     #[serde(default)]
     hash: String,
     #[serde(default)]
@@ -41,7 +42,7 @@ pub(super) struct Asked {
     staking: String,
 }
 
-impl Asked {
+impl ReadingForm {
     fn policy(&self) -> Policy {
         let mut policy = Policy::default();
         let keys = [("lp", &self.lp), ("wrap", &self.wrap), ("lst", &self.lst), ("staking", &self.staking)];
@@ -52,9 +53,9 @@ impl Asked {
     }
 
     fn item(&self) -> Result<Item, ApiError> {
-        let hash = TxHash::parse(self.hash.trim()).map_err(|error| ApiError::InvalidHash(error.to_string()))?;
+        let hash = TxHash::parse(self.hash.trim()).map_err(|error| ApiError::invalid_hash(&error))?;
         let wallet = Some(self.wallet.trim()).filter(|text| !text.is_empty()).map(Account::parse).transpose();
-        let wallet = wallet.map_err(|error| ApiError::InvalidRequest(format!("wallet: {error}")))?;
+        let wallet = wallet.map_err(|error| ApiError::invalid_request(format!("wallet: {error}")))?;
         let chain = Some(self.chain.trim()).filter(|text| !text.is_empty()).map(str::to_owned);
         let question = Question { wallet, policy: self.policy(), explain: true, ..Question::default() };
         Ok(Item { hash, tx_id: None, chain, question })
@@ -76,27 +77,30 @@ impl Asked {
 /// Signed in, the account pays; else the address's pool of the day.
 async fn payer(web: &Web, visitor: &Visitor) -> Result<Arc<Caller>, ApiError> {
     match &visitor.person {
-        Some(person) => Ok(Arc::new(web.app.caller(person).await?)),
-        None => Ok(Arc::new(web.app.anonymous(&visitor.address))),
+        Some(person) => web.app.signed_in(person).await,
+        None => Ok(web.app.anonymous(&visitor.address)),
     }
 }
 
 /// A page that reads is a call like any other.
 async fn called(web: &Web, visitor: &Visitor) -> Result<Call, ApiError> {
-    let caller = payer(web, visitor).await?;
-    web.count_call(&caller).await?;
-    Ok(Call { caller, request_id: String::new() })
+    web.app.admit(payer(web, visitor).await?, visitor.request_id.clone()).await
 }
 
-pub(super) async fn home(State(web): State<Web>, Anyone(visitor): Anyone) -> Result<Html<String>, PageError> {
-    let main = first_page(&web, &visitor, &Asked::default(), None).await?;
+pub(crate) async fn home(State(web): State<Web>, Anyone(visitor): Anyone) -> Result<Html<String>, PageError> {
+    let main = first_page(&web, &visitor, &ReadingForm::default(), None).await?;
     Ok(page(&visitor, "Reads blockchain transactions for tax", main))
 }
 
-async fn first_page(web: &Web, visitor: &Visitor, asked: &Asked, said: Option<&ApiError>) -> Result<Markup, ApiError> {
+async fn first_page(
+    web: &Web,
+    visitor: &Visitor,
+    asked: &ReadingForm,
+    said: Option<&ApiError>,
+) -> Result<Markup, ApiError> {
     let caller = payer(web, visitor).await?;
-    let asker = if visitor.person.is_some() { Asker::Keyed(&caller) } else { Asker::Anonymous(&caller) };
-    let status = web.app.quota_status(asker, None).await?;
+    let asker = if visitor.person.is_some() { Asker::Keyed(caller) } else { Asker::Anonymous(caller) };
+    let status = web.app.quota_status(&asker, None).await?;
     Ok(html! {
         div.hero {
             h1 { "What was this transaction, for tax?" }
@@ -171,16 +175,16 @@ fn samples(visitor: &Visitor) -> Markup {
     }
 }
 
-pub(super) async fn read(
+pub(crate) async fn read(
     State(web): State<Web>,
     Anyone(visitor): Anyone,
-    Posted(asked): Posted<Asked>,
+    PostedForm(asked): PostedForm<ReadingForm>,
 ) -> Result<Response, PageError> {
     let result = async {
         let call = called(&web, &visitor).await?;
         let item = asked.item()?;
-        let (app, hash) = (Arc::clone(&web.app), item.hash);
-        web.see_through(async move { app.classify(&call, item).await }).await?;
+        let hash = item.hash;
+        web.app.classify(call, item).await?;
         Ok::<_, ApiError>(hash)
     };
     match result.await {
@@ -211,11 +215,11 @@ async fn reviewed(web: &Web, visitor: &Visitor, row: &Classification) -> Result<
 }
 
 /// A reading that the caller has paid for in this period is shown; any other is offered.
-pub(super) async fn reading(
+pub(crate) async fn reading(
     State(web): State<Web>,
     Anyone(visitor): Anyone,
     Path(hash): Path<String>,
-    Query(mut asked): Query<Asked>,
+    Query(mut asked): Query<ReadingForm>,
 ) -> Result<Response, PageError> {
     asked.hash = hash;
     let item = match asked.item() {
@@ -224,10 +228,9 @@ pub(super) async fn reading(
     };
     let here = format!("/reading/{}", item.hash);
     let call = called(&web, &visitor).await?;
-    // Asked first, because even a place that is given back at once is missing for a moment, and anybody's page may lead here.
-    let read = if web.app.accounts.was_classified(&call.caller.payer, &item.hash).await? {
-        let app = Arc::clone(&web.app);
-        web.see_through(async move { app.classify_again(&call, item).await }).await
+    // Asked first, because even a reservation that is released at once is missing for a moment, and anybody's page may lead here.
+    let read = if web.app.accounts.was_classified(&call.caller().payer, &item.hash).await? {
+        web.app.classify_again(call, item).await
     } else {
         Ok(None)
     };

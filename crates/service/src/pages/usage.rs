@@ -7,38 +7,35 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::chart;
+use super::extract::SignedIn;
 use super::frame::{PageError, page};
 use super::parts::{link_to_reading, when};
-use super::visitor::SignedIn;
 use crate::accounts::{Day, ReadingRow, Recent};
 use crate::app::{Asker, QuotaStatus};
 use crate::web::Web;
 
 const DAYS: u32 = 30;
 const ROWS: i64 = 50;
-/// What one download holds; a larger account reads the ledger's export.
-const CSV_ROWS_MAX: usize = 10_000;
-const CSV_PAGE_ROWS: i64 = 1_000;
 
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Wanted {
+pub(crate) struct UsageQuery {
     #[serde(default)]
     find: String,
     #[serde(default)]
     review: String,
 }
 
-impl Wanted {
+impl UsageQuery {
     fn recent(&self) -> Recent {
         let text = Some(self.find.trim()).filter(|text| !text.is_empty()).map(str::to_owned);
         Recent { text, needs_review: (self.review == "yes").then_some(true), ..Recent::default() }
     }
 }
 
-pub(super) async fn page_of(web: &Web, signed_in: &SignedIn, wanted: &Wanted) -> Result<Html<String>, PageError> {
+pub(crate) async fn page_of(web: &Web, signed_in: &SignedIn, wanted: &UsageQuery) -> Result<Html<String>, PageError> {
     let SignedIn { visitor, person } = signed_in;
-    let caller = web.app.caller(person).await?;
-    let status = web.app.quota_status(Asker::Keyed(&caller), None).await?;
+    let asker = Asker::Keyed(web.app.signed_in(person).await?);
+    let status = web.app.quota_status(&asker, None).await?;
     let days = web.app.accounts.usage(&person.owner_id, DAYS).await?;
     let rows = web.app.accounts.recent(&person.owner_id, &wanted.recent(), ROWS).await?;
     let query = serde_urlencoded::to_string([("find", &wanted.find), ("review", &wanted.review)]).unwrap_or_default();
@@ -65,10 +62,10 @@ pub(super) async fn page_of(web: &Web, signed_in: &SignedIn, wanted: &Wanted) ->
     Ok(page(visitor, "Usage", main))
 }
 
-pub(super) async fn page_handler(
+pub(crate) async fn page_handler(
     State(web): State<Web>,
     signed_in: SignedIn,
-    Query(wanted): Query<Wanted>,
+    Query(wanted): Query<UsageQuery>,
 ) -> Result<Html<String>, PageError> {
     page_of(&web, &signed_in, &wanted).await
 }
@@ -125,54 +122,15 @@ fn recent(rows: &[ReadingRow]) -> Markup {
     }
 }
 
-pub(super) async fn csv(
+pub(crate) async fn csv(
     State(web): State<Web>,
     SignedIn { person, .. }: SignedIn,
-    Query(wanted): Query<Wanted>,
+    Query(wanted): Query<UsageQuery>,
 ) -> Result<Response, PageError> {
-    let mut rows: Vec<ReadingRow> = Vec::new();
-    let mut filter = wanted.recent();
-    while rows.len() < CSV_ROWS_MAX {
-        let more = web.app.accounts.recent(&person.owner_id, &filter, CSV_PAGE_ROWS).await?;
-        let Some(last) = more.last() else { break };
-        filter.before = Some(last.cursor());
-        rows.extend(more);
-    }
-    let mut out = String::from(
-        "at,hash,chain,wallet,category,treatment,taxable,confidence,needs_review,protocol,review_note,reviewed_category,review_comment,reviewed_at\r\n",
-    );
-    for row in &rows {
-        let time = |at: i64| jiff::Timestamp::from_millisecond(at).map(|at| at.to_string()).unwrap_or_default();
-        let fields = [
-            time(row.at),
-            row.hash.clone(),
-            row.chain.clone(),
-            row.wallet.clone(),
-            row.category.clone(),
-            row.treatment.clone(),
-            row.taxable.map(|taxable| taxable.to_string()).unwrap_or_default(),
-            row.confidence.to_string(),
-            row.needs_review.to_string(),
-            row.protocol.clone().unwrap_or_default(),
-            row.note.clone().unwrap_or_default(),
-            row.review_category.clone().unwrap_or_default(),
-            row.review_comment.clone().unwrap_or_default(),
-            row.reviewed_at.map(time).unwrap_or_default(),
-        ];
-        let line: Vec<String> = fields.iter().map(|field| quoted(field)).collect();
-        out.push_str(&line.join(","));
-        out.push_str("\r\n");
-    }
+    let csv = web.app.readings_csv(&person.owner_id, wanted.recent()).await?;
     let headers = [
         (header::CONTENT_TYPE, "text/csv; charset=utf-8"),
         (header::CONTENT_DISPOSITION, "attachment; filename=\"taxon.csv\""),
     ];
-    Ok((headers, out).into_response())
-}
-
-/// As RFC 4180 has it; and a spreadsheet must not take a stranger's words for a formula.
-fn quoted(field: &str) -> String {
-    let tamed =
-        if field.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{field}") } else { field.to_owned() };
-    if tamed.contains([',', '"', '\n', '\r']) { format!("\"{}\"", tamed.replace('"', "\"\"")) } else { tamed }
+    Ok((headers, csv).into_response())
 }

@@ -1,216 +1,100 @@
-//! Who looks: the cookies, the session behind them, and the proof that a form is ours. Every page passes here once.
-
-use std::net::SocketAddr;
-use std::sync::Arc;
+//! Who looks: the person, where from, and the cookies of this browser.
 
 use alloy_primitives::hex;
-use axum::body::to_bytes;
-use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, Request, State};
-use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Redirect, Response};
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use axum::http::{HeaderMap, HeaderValue, header};
+use cookie::time::Duration;
+use cookie::{Cookie, SameSite};
 use sha2::{Digest, Sha256};
 
-use super::frame::{Fault, PageError};
 use crate::accounts::{Person, Token};
-use crate::web::Web;
+use crate::app::RequestId;
 
-/// Our own files, forms to ourselves, and nothing else; no script in the page itself.
-pub(super) const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'; \
-                                 form-action 'self'; frame-ancestors 'none'";
 const SESSION: &str = "taxon_session";
 const VISIT: &str = "taxon_visit";
 /// A session's own end is decided by the database; this only keeps the cookie from outliving it for long.
-const SESSION_SECONDS: u64 = 30 * 24 * 60 * 60;
-const FORM_BYTES_MAX: usize = 64 * 1024;
+const SESSION_DAYS: i64 = 30;
 const VISIT_CHARS: usize = 32;
 
 #[derive(Debug)]
-pub(super) struct Visitor {
-    pub(super) person: Option<Person>,
+pub(crate) struct Visitor {
+    pub(crate) person: Option<Person>,
     /// As limits count it.
-    pub(super) address: String,
-    token: Option<String>,
+    pub(crate) address: String,
+    pub(crate) request_id: RequestId,
+    pub(super) cookies: Cookies,
+    pub(super) is_secure: bool,
+    /// As the browser knows it.
+    pub(super) host: String,
+}
+
+/// What this browser was given.
+#[derive(Debug)]
+pub(super) struct Cookies {
+    /// Of a session, valid or not.
+    pub(super) token: Option<String>,
     /// Random, known to this browser alone.
     visit: String,
-    is_secure: bool,
-    /// As the browser knows it.
-    host: String,
+    pub(super) is_new: bool,
+}
+
+impl Cookies {
+    pub(super) fn read(headers: &HeaderMap) -> Self {
+        let known = named(headers, VISIT).filter(|visit| is_plain(visit, VISIT_CHARS));
+        Self {
+            token: named(headers, SESSION).filter(|token| !token.is_empty()),
+            is_new: known.is_none(),
+            visit: known.unwrap_or_else(|| format!("{:032x}", rand::random::<u128>())),
+        }
+    }
 }
 
 impl Visitor {
     /// Where this service is, as the visitor reached it.
-    pub(super) fn origin(&self) -> String {
+    pub(crate) fn origin(&self) -> String {
         format!("{}://{}", if self.is_secure { "https" } else { "http" }, self.host)
     }
 
     /// What a form of ours carries and a stranger's page cannot know. It changes with the session.
-    pub(super) fn csrf(&self) -> String {
-        let secret = format!("form:{}:{}", self.visit, self.token.as_deref().unwrap_or_default());
+    pub(crate) fn csrf(&self) -> String {
+        let secret = format!("form:{}:{}", self.cookies.visit, self.token());
         hex::encode(Sha256::digest(secret))
     }
 
-    pub(super) fn token(&self) -> &str {
-        self.token.as_deref().unwrap_or_default()
+    /// Of the session, empty for whoever is not signed in.
+    pub(crate) fn token(&self) -> &str {
+        self.cookies.token.as_deref().filter(|_| self.person.is_some()).unwrap_or_default()
     }
 
     /// The cookie that signs in; an empty token signs out.
-    pub(super) fn session_cookie(&self, token: Option<&Token>) -> HeaderValue {
-        let (value, seconds) = token.map_or(("", 0), |token| (token.text(), SESSION_SECONDS));
-        self.cookie(SESSION, value, seconds)
+    pub(crate) fn session_cookie(&self, token: Option<&Token>) -> HeaderValue {
+        match token {
+            Some(token) => self.cookie(SESSION, token.text(), Duration::days(SESSION_DAYS)),
+            None => self.cookie(SESSION, "", Duration::ZERO),
+        }
     }
 
-    fn cookie(&self, name: &str, value: &str, seconds: u64) -> HeaderValue {
-        let secure = if self.is_secure { "; Secure" } else { "" };
-        let text = format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={seconds}{secure}");
-        HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static(""))
+    pub(super) fn visit_cookie(&self) -> HeaderValue {
+        self.cookie(VISIT, &self.cookies.visit, Duration::days(SESSION_DAYS))
+    }
+
+    fn cookie(&self, name: &str, value: &str, max_age: Duration) -> HeaderValue {
+        let cookie = Cookie::build((name, value))
+            .path("/")
+            .http_only(true)
+            .same_site(SameSite::Lax)
+            .max_age(max_age)
+            .secure(self.is_secure);
+        HeaderValue::from_str(&cookie.build().to_string()).unwrap_or(HeaderValue::from_static(""))
     }
 }
 
-pub(super) async fn carry(State(web): State<Web>, mut request: Request, next: Next) -> Response {
-    let headers = request.headers();
-    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
-    let known = cookie(headers, VISIT).filter(|visit| is_plain(visit, VISIT_CHARS));
-    let is_new = known.is_none();
-    let token = cookie(headers, SESSION).filter(|token| !token.is_empty()).map(str::to_owned);
-    let person = match &token {
-        Some(token) => match web.app.accounts.person(token).await {
-            Ok(person) => person,
-            Err(error) => return dressed(PageError::from(error).into_response()),
-        },
-        None => None,
-    };
-    let visitor = Arc::new(Visitor {
-        address: web.address(headers, peer),
-        is_secure: web.is_secure(headers, peer),
-        host: headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default().to_owned(),
-        visit: known.map_or_else(|| format!("{:032x}", rand::random::<u128>()), str::to_owned),
-        token: token.filter(|_| person.is_some()),
-        person,
-    });
-    request.extensions_mut().insert(Arc::clone(&visitor));
-    let mut response = next.run(request).await;
-    if is_bare(&response) {
-        response = PageError::Address.into_response();
-    }
-    let mut response = dressed(response);
-    if let Some(fault) = response.extensions().get::<Fault>().cloned() {
-        *response.body_mut() = fault.page(Some(&visitor)).0.into();
-        response.headers_mut().remove(header::CONTENT_LENGTH);
-    }
-    if is_new {
-        response.headers_mut().append(header::SET_COOKIE, visitor.cookie(VISIT, &visitor.visit, SESSION_SECONDS));
-    }
-    response
-}
-
-/// What the router itself refuses, such as a path that is no text, comes without a page.
-fn is_bare(response: &Response) -> bool {
-    let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    response.status() == StatusCode::BAD_REQUEST && kind.starts_with("text/plain")
-}
-
-/// With the headers that keep a page to itself.
-fn dressed(mut response: Response) -> Response {
-    let fixed = [
-        (header::CONTENT_SECURITY_POLICY, POLICY),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::REFERRER_POLICY, "same-origin"),
-        (header::CACHE_CONTROL, "no-store"),
-    ];
-    for (name, value) in fixed {
-        response.headers_mut().insert(name, HeaderValue::from_static(value));
-    }
-    response
-}
-
-fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    let all = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-    all.flat_map(|text| text.split(';')).find_map(|pair| pair.trim().strip_prefix(name)?.strip_prefix('='))
+/// The first of this name, whatever else the browser sends.
+fn named(headers: &HeaderMap, name: &str) -> Option<String> {
+    let texts = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut cookies = texts.flat_map(Cookie::split_parse).filter_map(Result::ok);
+    cookies.find(|cookie| cookie.name() == name).map(|cookie| cookie.value().to_owned())
 }
 
 fn is_plain(text: &str, chars: usize) -> bool {
     text.len() == chars && text.bytes().all(|byte| byte.is_ascii_hexdigit())
-}
-
-/// Whoever looks, signed in or not.
-#[derive(Debug, Clone)]
-pub(super) struct Anyone(pub(super) Arc<Visitor>);
-
-impl<S: Sync> FromRequestParts<S> for Anyone {
-    type Rejection = PageError;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, PageError> {
-        parts.extensions.get::<Arc<Visitor>>().cloned().map(Self).ok_or(PageError::Forbidden)
-    }
-}
-
-/// Whoever is signed in; anybody else is led to the door.
-#[derive(Debug, Clone)]
-pub(super) struct SignedIn {
-    pub(super) visitor: Arc<Visitor>,
-    pub(super) person: Person,
-}
-
-impl<S: Sync> FromRequestParts<S> for SignedIn {
-    type Rejection = Response;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
-        let Anyone(visitor) = Anyone::from_request_parts(parts, state).await.map_err(IntoResponse::into_response)?;
-        match visitor.person.clone() {
-            Some(person) => Ok(Self { visitor, person }),
-            None => Err(Redirect::to("/sign-in").into_response()),
-        }
-    }
-}
-
-/// A form of ours, with the proof that it is.
-#[derive(Debug)]
-pub(super) struct Posted<T>(pub(super) T);
-
-#[derive(Deserialize)]
-struct Proof {
-    #[serde(default)]
-    csrf: String,
-}
-
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Posted<T> {
-    type Rejection = PageError;
-
-    async fn from_request(request: Request, _: &S) -> Result<Self, PageError> {
-        let visitor = request.extensions().get::<Arc<Visitor>>().cloned().ok_or(PageError::Forbidden)?;
-        if request.method() != Method::POST || is_foreign(request.headers()) {
-            return Err(PageError::Forbidden);
-        }
-        if !is_form(request.headers()) {
-            return Err(PageError::Form);
-        }
-        let bytes = to_bytes(request.into_body(), FORM_BYTES_MAX).await.map_err(|_| PageError::Form)?;
-        let proof: Proof = serde_urlencoded::from_bytes(&bytes).map_err(|_| PageError::Form)?;
-        if proof.csrf != visitor.csrf() {
-            return Err(PageError::Forbidden);
-        }
-        serde_urlencoded::from_bytes(&bytes).map(Self).map_err(|_| PageError::Form)
-    }
-}
-
-fn is_form(headers: &HeaderMap) -> bool {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let kind = kind.split_once(';').map_or(kind, |(kind, _)| kind);
-    kind.trim().eq_ignore_ascii_case("application/x-www-form-urlencoded")
-}
-
-/// A browser tells where a form comes from; one that does not is left to the proof. `Sec-Fetch-Site` speaks of the address that the
-/// person sees, so it holds also behind a proxy that tells us another host.
-fn is_foreign(headers: &HeaderMap) -> bool {
-    let text = |value: Option<&HeaderValue>| value.map(|value| value.to_str().unwrap_or_default().to_owned());
-    if let Some(site) = text(headers.get("sec-fetch-site")) {
-        return site != "same-origin";
-    }
-    let host = text(headers.get(header::HOST)).unwrap_or_default();
-    let origin = text(headers.get(header::ORIGIN));
-    origin.is_some_and(|origin| origin.split_once("://").is_none_or(|(_, origin)| origin != host))
 }

@@ -14,13 +14,13 @@ use crate::web::BODY_BYTES_MAX;
 /// Room for a usual classification.
 const ANSWER_BYTES: usize = 4 * 1024;
 
-pub(super) struct JsonBody<T>(pub(super) T);
+pub(crate) struct JsonBody<T>(pub(crate) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
-        let invalid = |why: &str| ApiError::InvalidRequest(why.to_owned());
+        let invalid = |why: &str| ApiError::invalid_request(why);
         let content_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let essence = content_type.and_then(|text| text.split(';').next()).map(str::trim);
         if !essence.is_some_and(|essence| essence.eq_ignore_ascii_case("application/json")) {
@@ -35,7 +35,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
 
 /// What the bytes of a body say.
 pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
-    let invalid = |why: &str| ApiError::InvalidRequest(why.to_owned());
+    let invalid = |why: &str| ApiError::invalid_request(why);
     // Serde reads a struct from an array too; the interface takes objects only.
     if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
         return Err(invalid("the body must be a JSON object"));
@@ -54,7 +54,7 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
 }
 
 /// An answer as JSON, written in one go.
-pub(super) struct JsonAnswer<T>(pub(super) T);
+pub(crate) struct JsonAnswer<T>(pub(crate) T);
 
 impl<T: Serialize> IntoResponse for JsonAnswer<T> {
     fn into_response(self) -> Response {

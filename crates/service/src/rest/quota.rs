@@ -11,16 +11,14 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::app::{Asker, QuotaStatus};
-use crate::auth::Caller;
+use crate::app::QuotaStatus;
 use crate::error::ApiError;
-use crate::limits::Counted;
 use crate::schema;
-use crate::web::{Bearer, Web, bearer};
+use crate::web::{Web, bearer};
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Asked {
+pub(crate) struct QuotaQuery {
     /// Also tells in `repeat` whether this hash was counted in the period.
     #[param(value_type = Option<schema::HashText>, nullable = false)]
     hash: Option<String>,
@@ -43,18 +41,18 @@ pub(crate) struct QuotaUnavailable {
     path = "/quota-status",
     operation_id = "quota_status",
     tag = "Quota",
-    params(Asked),
+    params(QuotaQuery),
     responses(
         (status = 200, description = "The pool, or that a billing rail counts.", body = QuotaStatus),
         (status = 503, description = "The ledger is out of reach. Never a made-up number. Retry shortly.", body = QuotaUnavailable),
     ),
     security((), ("key" = [])),
 )]
-pub(super) async fn status(
+pub(crate) async fn status(
     State(web): State<Web>,
     peer: Option<axum::Extension<ConnectInfo<SocketAddr>>>,
     headers: HeaderMap,
-    asked: Result<Query<Asked>, QueryRejection>,
+    asked: Result<Query<QuotaQuery>, QueryRejection>,
 ) -> Result<Response, ApiError> {
     let address = web.address(&headers, peer.as_ref().map(|extension| &extension.0));
     match answer(&web, &headers, &address, asked).await {
@@ -70,28 +68,9 @@ async fn answer(
     web: &Web,
     headers: &HeaderMap,
     address: &str,
-    asked: Result<Query<Asked>, QueryRejection>,
+    asked: Result<Query<QuotaQuery>, QueryRejection>,
 ) -> Result<QuotaStatus, ApiError> {
-    let key = match bearer(headers) {
-        Bearer::Absent => None,
-        Bearer::Malformed => return Err(web.unauthorized(address).await?),
-        // A caller who thinks it has a key must not be shown the anonymous pool.
-        Bearer::Key(key) => match web.app.auth.caller(key).await? {
-            Some(caller) => Some(caller),
-            None => return Err(web.unauthorized(address).await?),
-        },
-    };
-    let caller = match &key {
-        Some(caller) => {
-            web.count(Counted::StatusByKey { key_id: &caller.key_id }).await?;
-            Caller::clone(caller)
-        }
-        None => {
-            web.count(Counted::StatusByAddress(address)).await?;
-            web.app.anonymous(address)
-        }
-    };
-    let Query(asked) = asked.map_err(|error| ApiError::InvalidRequest(error.body_text()))?;
-    let asker = if key.is_some() { Asker::Keyed(&caller) } else { Asker::Anonymous(&caller) };
-    web.app.quota_status(asker, asked.hash.as_deref()).await
+    let asker = web.app.admit_to_status(bearer(headers), address).await?;
+    let Query(asked) = asked.map_err(|error| ApiError::invalid_request(error.body_text()))?;
+    web.app.quota_status(&asker, asked.hash.as_deref()).await
 }

@@ -12,8 +12,8 @@ use sqlx::{AssertSqlSafe, PgPool, QueryBuilder, Row, SqlitePool};
 
 use super::{Database, Store, StoreError, on, postgres, sqlite};
 pub use archive::{About, Counts};
-use archive::{Cell, Part, Reader, Writer};
-use tables::{Kind, TABLES, Table};
+use archive::{ArchivePart, ArchiveReader, ArchiveWriter, Cell};
+use tables::{ColumnKind, TABLES, Table};
 pub use tables::{NOT_KEPT, kept};
 
 /// Rows that are inserted by one statement: both engines take so many parameters, and few round trips remain.
@@ -60,7 +60,7 @@ impl Store {
             Self::Sqlite(_) => "sqlite",
             Self::Postgres(_) => "postgres",
         };
-        let mut archive = Writer::start(out, engine, self.now().await?)?;
+        let mut archive = ArchiveWriter::start(out, engine, self.now().await?)?;
         on!(self, store => {
             let mut snapshot = store.snapshot().await?;
             for table in &TABLES {
@@ -70,10 +70,10 @@ impl Store {
                 while let Some(row) = rows.try_next().await? {
                     let cells = table.columns.iter().map(|(name, kind)| {
                         Ok(match kind {
-                            Kind::Text => Cell::Text(row.try_get(name)?),
-                            Kind::Number => Cell::Number(row.try_get(name)?),
-                            Kind::Flag => Cell::Flag(row.try_get(name)?),
-                            Kind::Bytes => Cell::Bytes(row.try_get(name)?),
+                            ColumnKind::Text => Cell::Text(row.try_get(name)?),
+                            ColumnKind::Number => Cell::Number(row.try_get(name)?),
+                            ColumnKind::Flag => Cell::Flag(row.try_get(name)?),
+                            ColumnKind::Bytes => Cell::Bytes(row.try_get(name)?),
                         })
                     });
                     archive.row(cells.collect::<Result<_, sqlx::Error>>()?)?;
@@ -86,9 +86,12 @@ impl Store {
 
 /// Fills the database from a backup. On any error it is left as it was. No other process may use the database meanwhile.
 pub async fn restore(database: &Database, input: impl Read, present: Present) -> Result<(About, Counts), BackupError> {
-    let archive = Reader::open(input)?;
+    let archive = ArchiveReader::open(input)?;
     match database {
-        Database::Sqlite(path) => into_sqlite(&sqlite::Sqlite::alone(path).await?, archive, present).await,
+        Database::Sqlite(path) => {
+            let pool = sqlite::Sqlite::alone(path).await?.ok_or(BackupError::InUse)?;
+            into_sqlite(&pool, archive, present).await
+        }
         Database::Postgres(url) => into_postgres(&postgres::Postgres::alone(url).await?, archive, present).await,
     }
 }
@@ -112,7 +115,7 @@ macro_rules! pour {
         let mut rows: Vec<Vec<Cell>> = Vec::new();
         loop {
             let part = archive.next()?;
-            if !rows.is_empty() && (rows.len() == ROWS_MAX || !matches!(part, Part::Row(_))) {
+            if !rows.is_empty() && (rows.len() == ROWS_MAX || !matches!(part, ArchivePart::Row(_))) {
                 insert.reset();
                 insert.push_values(rows.drain(..), |mut row, cells| {
                     for cell in cells {
@@ -127,9 +130,9 @@ macro_rules! pour {
                 insert.build().persistent(false).execute(&mut *$transaction).await?;
             }
             match part {
-                Part::Table { table, columns } => insert = QueryBuilder::new(into(table, &columns, $overriding)),
-                Part::Row(cells) => rows.push(cells),
-                Part::End(counts) => break (archive.about, counts),
+                ArchivePart::Table { table, columns } => insert = QueryBuilder::new(into(table, &columns, $overriding)),
+                ArchivePart::Row(cells) => rows.push(cells),
+                ArchivePart::End(counts) => break (archive.about, counts),
             }
         }
     }};
@@ -141,7 +144,7 @@ fn into(table: &Table, columns: &[&str], overriding: &str) -> String {
 
 async fn into_sqlite<R: Read>(
     pool: &SqlitePool,
-    archive: Reader<R>,
+    archive: ArchiveReader<R>,
     present: Present,
 ) -> Result<(About, Counts), BackupError> {
     let mut transaction = pool.begin().await?;
@@ -154,7 +157,7 @@ async fn into_sqlite<R: Read>(
 
 async fn into_postgres<R: Read>(
     pool: &PgPool,
-    archive: Reader<R>,
+    archive: ArchiveReader<R>,
     present: Present,
 ) -> Result<(About, Counts), BackupError> {
     let mut transaction = pool.begin().await?;

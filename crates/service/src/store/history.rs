@@ -13,7 +13,7 @@ const DAYS_MAX: u32 = 366;
 
 /// How one transaction was read for one owner and wallet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reading {
+pub struct HistoryRow {
     pub owner_id: String,
     pub hash: String,
     pub wallet: String,
@@ -29,7 +29,7 @@ pub struct Reading {
     pub at: i64,
 }
 
-impl Reading {
+impl HistoryRow {
     fn key(&self) -> (&str, &str, &str) {
         (&self.owner_id, &self.hash, &self.wallet)
     }
@@ -125,8 +125,8 @@ macro_rules! recent_rows {
 impl Store {
     /// Writes all of it or nothing. Of several readings of one hash and wallet the last stands; what belongs to an owner who has left is
     /// let go.
-    pub async fn write_history(&self, readings: &[Reading], refusals: &[Refusal]) -> Result<(), StoreError> {
-        let latest: BTreeMap<_, &Reading> = readings.iter().map(|reading| (reading.key(), reading)).collect();
+    pub async fn write_history(&self, readings: &[HistoryRow], refusals: &[Refusal]) -> Result<(), StoreError> {
+        let latest: BTreeMap<_, &HistoryRow> = readings.iter().map(|reading| (reading.key(), reading)).collect();
         let owners = readings.iter().map(|row| &row.owner_id).chain(refusals.iter().map(|row| &row.owner_id));
         let owners: BTreeSet<&str> = owners.map(String::as_str).collect();
         if owners.is_empty() {
@@ -143,7 +143,7 @@ impl Store {
             let standing: Vec<(String,)> =
                 ask.build_query_as().persistent(false).fetch_all(&mut *transaction).await?;
             let standing: BTreeSet<&str> = standing.iter().map(|(id,)| id.as_str()).collect();
-            let rows: Vec<&Reading> =
+            let rows: Vec<&HistoryRow> =
                 latest.into_values().filter(|reading| standing.contains(reading.owner_id.as_str())).collect();
             for rows in rows.chunks(ROWS_MAX) {
                 let mut insert = QueryBuilder::new(

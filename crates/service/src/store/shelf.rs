@@ -25,7 +25,7 @@ const LOAD_PATIENCE: Duration = Duration::from_secs(1);
 
 /// One row.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct ShelfRow {
     pub kind: &'static str,
     pub key: String,
     pub chain: String,
@@ -34,8 +34,8 @@ pub struct Row {
 
 /// A row that waits to be written, and the room that it takes until then.
 #[derive(Debug)]
-struct Waiting {
-    row: Row,
+struct QueuedRow {
+    row: ShelfRow,
     _room: OwnedSemaphorePermit,
 }
 
@@ -50,10 +50,10 @@ impl Default for Room {
 }
 
 impl Room {
-    fn take(&self, row: Row) -> Option<Waiting> {
+    fn take(&self, row: ShelfRow) -> Option<QueuedRow> {
         let bytes = u32::try_from(row.key.len().saturating_add(row.body.len())).ok()?;
         let room = Arc::clone(&self.0).try_acquire_many_owned(bytes).ok()?;
-        Some(Waiting { row, _room: room })
+        Some(QueuedRow { row, _room: room })
     }
 }
 
@@ -135,7 +135,7 @@ impl Shelf {
     }
 
     /// Writes later, and forgets the row when too many wait.
-    pub fn keep(&self, row: Row) {
+    pub fn keep(&self, row: ShelfRow) {
         match self {
             Self::Absent => {}
             Self::Sqlite(shelf) => shelf.keep(row),

@@ -16,14 +16,13 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteLockingMode, S
 use sqlx::{Connection, Row, SqliteConnection, SqlitePool};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use super::backup::BackupError;
 use super::{
     Billing, Clock, Cursor, DELAY_MILLIS_MAX, EVENTS_MAX, Entry, Event, Filter, Imbalance, Key, KeyRow, NewKey,
     PAGE_ROWS_MAX, PURGE_ROWS_MAX, Payer, Purged, Standing, StoreError, Turn, Turned, Waiting, migration_failed,
     millis,
 };
 use checkpoints::{LOG_BYTES, LOG_PAGES_MAX};
-use writer::Writer;
+use writer::TurnWriter;
 
 const CONNECTIONS_MAX: u32 = 8;
 /// Another process may be writing.
@@ -41,7 +40,7 @@ type Gate = Arc<Mutex<()>>;
 pub struct Sqlite {
     pool: SqlitePool,
     gate: Gate,
-    writer: Writer,
+    writer: TurnWriter,
     clock: Clock,
 }
 
@@ -83,22 +82,30 @@ impl Sqlite {
             .await?;
         migrate(&pool).await?;
         let gate = Gate::default();
-        let writer = Writer::start(path, Arc::clone(&gate))?;
+        let writer = TurnWriter::start(path, Arc::clone(&gate))?;
         checkpoints::start(path, &gate)?;
         Ok(Self { pool, gate, writer, clock })
     }
 
-    /// One connection that nobody else may stand beside: whoever has the database open keeps it from being had.
-    pub(super) async fn alone(path: &Path) -> Result<SqlitePool, BackupError> {
+    /// The only connection to the database; `None` while another process has it open.
+    pub(super) async fn alone(path: &Path) -> Result<Option<SqlitePool>, StoreError> {
         let _lock = lock(path).await?;
         let options = options(path)
             .locking_mode(SqliteLockingMode::Exclusive)
             .busy_timeout(Duration::from_secs(ALONE_SECONDS_MAX));
-        let pool = SqlitePoolOptions::new().max_connections(1).connect_with(options).await.map_err(in_use)?;
-        // The lock is taken with the first read, and kept.
-        sqlx::query("SELECT count(*) FROM sqlite_schema").execute(&pool).await.map_err(in_use)?;
+        let locked = async {
+            let pool = SqlitePoolOptions::new().max_connections(1).connect_with(options).await?;
+            // The lock is taken with the first read, and kept.
+            sqlx::query("SELECT count(*) FROM sqlite_schema").execute(&pool).await?;
+            Ok(pool)
+        };
+        let pool = match locked.await {
+            Ok(pool) => pool,
+            Err(error) if is_locked(&error) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
         migrate(&pool).await?;
-        Ok(pool)
+        Ok(Some(pool))
     }
 
     /// A transaction that sees one moment, whatever is written beside it.
@@ -421,9 +428,8 @@ async fn migrate(pool: &SqlitePool) -> Result<(), StoreError> {
     migrator.run(pool).await.map_err(|error| migration_failed(error, &migrator))
 }
 
-fn in_use(error: sqlx::Error) -> BackupError {
-    let is_busy = error.as_database_error().is_some_and(|error| error.message().contains("locked"));
-    if is_busy { BackupError::InUse } else { error.into() }
+fn is_locked(error: &sqlx::Error) -> bool {
+    error.as_database_error().is_some_and(|error| error.message().contains("locked"))
 }
 
 pub(super) fn migrator() -> sqlx::migrate::Migrator {

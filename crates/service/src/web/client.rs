@@ -8,7 +8,7 @@ use ipnet::IpNet;
 
 const FORWARDED: &str = "x-forwarded-for";
 
-pub(super) fn address(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
+pub(crate) fn address(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
     let is_trusted = |address: IpAddr| trusted.iter().any(|network| network.contains(&address));
     let mut nearest = peer.to_canonical();
     let values: Vec<&str> = headers.get_all(FORWARDED).iter().map(|value| value.to_str().unwrap_or_default()).collect();

@@ -1,7 +1,5 @@
 //! Every response carries `x-request-id`: the client's own when it is well formed, else a fresh one. One log line a request.
 
-use std::sync::Arc;
-
 use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
@@ -9,27 +7,23 @@ use axum::response::Response;
 use tokio::time::Instant;
 
 use super::BODY_BYTES_MAX;
+use crate::app::RequestId;
 use crate::{logs, metrics};
 
 const HEADER: HeaderName = HeaderName::from_static("x-request-id");
-const CLIENT_CHARS_MAX: usize = 64;
 /// What a refused request may leave to be read and thrown away.
 const UNREAD_BYTES_MAX: u64 = 4 * 1024;
 
-/// As the ledger writes it down.
-#[derive(Debug, Clone)]
-pub(crate) struct RequestId(pub(crate) Arc<str>);
-
-pub(super) async fn carry(mut request: Request, next: Next) -> Response {
+pub(crate) async fn carry(mut request: Request, next: Next) -> Response {
     let clients = client_id(&request);
     let is_ours = clients.is_none();
-    let id = clients.unwrap_or_else(fresh);
-    let text: Arc<str> = id.to_str().unwrap_or_default().into();
-    request.extensions_mut().insert(RequestId(Arc::clone(&text)));
+    let id = clients.unwrap_or_else(RequestId::fresh);
+    let header = HeaderValue::from_str(id.text()).unwrap_or(HeaderValue::from_static("unknown"));
+    request.extensions_mut().insert(id.clone());
     let has_long_body = has_longer_body(&request, UNREAD_BYTES_MAX);
     let is_too_long = has_longer_body(&request, BODY_BYTES_MAX);
-    let mut response = logs::of_request(text, answer(request, next, is_ours)).await;
-    response.headers_mut().insert(HEADER, id);
+    let mut response = logs::of_request(id.shared(), answer(request, next, is_ours)).await;
+    response.headers_mut().insert(HEADER, header);
     // A request that is refused before its body was read leaves the rest of it on the connection, which then closes: the
     // client must know.
     let is_unread = [StatusCode::UNAUTHORIZED, StatusCode::METHOD_NOT_ALLOWED, StatusCode::TOO_MANY_REQUESTS]
@@ -47,7 +41,7 @@ async fn answer(request: Request, next: Next, is_ours: bool) -> Response {
     let response = next.run(request).await;
     let (took, status) = (started.elapsed(), response.status().as_u16());
     let route = route.as_ref().map(MatchedPath::as_str);
-    metrics::request(&method, route, status, took);
+    metrics::request(method.as_str(), route, status, took);
     let (route, millis) = (route.unwrap_or("none"), u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
     // An id that a client made up may hold anything that fits into its alphabet.
     if is_ours {
@@ -65,13 +59,6 @@ fn has_longer_body(request: &Request, bytes_max: u64) -> bool {
     length.map_or(request.headers().contains_key(header::TRANSFER_ENCODING), |length| length > bytes_max)
 }
 
-fn client_id(request: &Request) -> Option<HeaderValue> {
-    let value = request.headers().get(HEADER)?;
-    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-    let fits = (1..=CLIENT_CHARS_MAX).contains(&value.len());
-    (fits && value.as_bytes().iter().all(is_plain)).then(|| value.clone())
-}
-
-fn fresh() -> HeaderValue {
-    HeaderValue::from_str(&format!("{:032x}", rand::random::<u128>())).unwrap_or(HeaderValue::from_static("unknown"))
+fn client_id(request: &Request) -> Option<RequestId> {
+    request.headers().get(HEADER)?.to_str().ok().and_then(RequestId::parse)
 }

@@ -34,7 +34,8 @@ impl Route {
 
 /// Every route of the dashboard but its files.
 fn routes() -> Vec<Route> {
-    let text = include_str!("../../src/pages.rs");
+    let text =
+        include_str!("../../src/router.rs").split_once("fn page_routes(").unwrap().1.split_once("\n}\n").unwrap().0;
     let lines = text.lines().filter_map(|line| line.trim().strip_prefix(".route(\"")?.split_once('"'));
     let routes: Vec<Route> = lines
         .filter(|(path, _)| !path.starts_with("/assets/"))

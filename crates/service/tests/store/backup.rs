@@ -11,7 +11,7 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, SqliteConnection};
 use taxon::store::backup::{BackupError, NOT_KEPT, Present, kept, restore};
-use taxon::store::{Billing, Clock, Database, NewKey, NewSession, Outcome, Reading, Refusal, Store};
+use taxon::store::{Billing, Clock, Database, HistoryRow, NewKey, NewSession, Outcome, Refusal, Store};
 
 use super::engines::{Engine, NOON, databases, engines, payer, reserve, settle};
 
@@ -115,7 +115,7 @@ async fn fill(engine: &Engine) {
     let first = store.events(&partner.id).await.unwrap()[0].seq;
     store.delivered(&partner.id, first).await.unwrap();
     store.delay(&partner.id, Duration::from_secs(30), "it says 500").await.unwrap();
-    let reading = Reading {
+    let reading = HistoryRow {
         owner_id: owner.id.clone(),
         hash: "h00001".to_owned(),
         wallet: "0xwallet".to_owned(),

@@ -1,11 +1,11 @@
 //! Readings, reviews, and an owner's days.
 
-use taxon::store::{Day, Outcome, Reading, ReadingRow, Recent, Refusal, Store};
+use taxon::store::{Day, HistoryRow, Outcome, ReadingRow, Recent, Refusal, Store};
 
 use super::engines::{DAY, NOON, SECOND, engines, payer, reserve, settle};
 
-pub fn reading(owner: &str, hash: &str, wallet: &str, at: i64) -> Reading {
-    Reading {
+pub fn reading(owner: &str, hash: &str, wallet: &str, at: i64) -> HistoryRow {
+    HistoryRow {
         owner_id: owner.to_owned(),
         hash: hash.to_owned(),
         wallet: wallet.to_owned(),
@@ -40,7 +40,7 @@ async fn the_last_reading_of_a_hash_and_wallet_stands() {
     for engine in engines().await {
         let store = &engine.store;
         owners(store).await;
-        let doubtful = Reading {
+        let doubtful = HistoryRow {
             needs_review: true,
             taxable: None,
             protocol: None,
@@ -67,7 +67,8 @@ async fn the_last_reading_of_a_hash_and_wallet_stands() {
 async fn many_readings_are_written_at_once() {
     for engine in engines().await {
         owners(&engine.store).await;
-        let batch: Vec<Reading> = (0..1_234).map(|number| reading("a", &format!("h{number:04}"), "w", NOON)).collect();
+        let batch: Vec<HistoryRow> =
+            (0..1_234).map(|number| reading("a", &format!("h{number:04}"), "w", NOON)).collect();
         engine.store.write_history(&batch, &[]).await.unwrap();
         let mut filter = Recent::default();
         let mut seen = Vec::new();
@@ -89,9 +90,9 @@ async fn readings_are_filtered_by_text_and_state() {
         owners(store).await;
         let batch = [
             reading("a", "0xab%1", "w", NOON),
-            Reading { category: "bridge_out", protocol: None, ..reading("a", "0xab_2", "w", NOON + 1) },
-            Reading { chain: "base".to_owned(), needs_review: true, ..reading("a", "5Kx", "w", NOON + 2) },
-            Reading { needs_review: true, ..reading("a", "0xcd", "w", NOON + 3) },
+            HistoryRow { category: "bridge_out", protocol: None, ..reading("a", "0xab_2", "w", NOON + 1) },
+            HistoryRow { chain: "base".to_owned(), needs_review: true, ..reading("a", "5Kx", "w", NOON + 2) },
+            HistoryRow { needs_review: true, ..reading("a", "0xcd", "w", NOON + 3) },
             reading("b", "0xab%1", "w", NOON),
         ];
         store.write_history(&batch, &[]).await.unwrap();

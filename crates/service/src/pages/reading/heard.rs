@@ -1,6 +1,7 @@
 //! Confidence, and the sources that were heard: who agreed, who dissented, and where on chain each saw it.
 
 use engine::classification::Evidence;
+use engine::confidence::{BANDS, band};
 use engine::opinion::Source;
 use maud::{Markup, html};
 
@@ -15,7 +16,7 @@ pub(super) fn section(shown: &Shown<'_>) -> Markup {
     html! {
         section.confidence aria-labelledby="confidence" {
             h2 id="confidence" { "Evidence: who agreed, who dissented" }
-            p { (band(row.confidence).1) " " span.quiet { "Confidence is a signal for routing, not a percentage of accuracy." } }
+            p { (band(row.confidence).about) " " span.quiet { "Confidence is a signal for routing, not a percentage of accuracy." } }
             @match &row.evidence {
                 Some(evidence) if !evidence.is_empty() => {
                     div.columns-two {
@@ -34,20 +35,10 @@ pub(super) fn section(shown: &Shown<'_>) -> Markup {
 pub(super) fn score(confidence: u8) -> Markup {
     html! {
         div.score {
-            p { span.quiet { "Confidence " } strong { (confidence) } span.quiet { " of 100" } span.band { (band(confidence).0) } }
+            p { span.quiet { "Confidence " } strong { (confidence) } span.quiet { " of 100" } span.band { (band(confidence).name) } }
             (bar(confidence))
             p { a href="#confidence" { "Who agreed, who dissented" } }
         }
-    }
-}
-
-/// The band in a word and in a sentence.
-fn band(confidence: u8) -> (&'static str, &'static str) {
-    match confidence {
-        95.. => ("Very high", "A verified rule with evidence on chain, and other sources of the same mind."),
-        80..95 => ("High", "A verified rule, or a well-known one that others agree with."),
-        60..80 => ("Fair", "One source decoded it and nothing contradicted; a plain transfer may stand here."),
-        0..60 => ("Low", "Weak or contradicted, so a person must look."),
     }
 }
 
@@ -57,7 +48,7 @@ fn bar(confidence: u8) -> Markup {
         svg.bar viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true" {
             rect.empty width="100" height="6" {}
             rect.full width=(confidence) height="6" {}
-            @for border in [60, 80, 95] { rect.border x=(border) width="0.4" height="6" {} }
+            @for border in BANDS.iter().map(|band| band.from).filter(|from| *from > 0) { rect.border x=(border) width="0.4" height="6" {} }
         }
     }
 }

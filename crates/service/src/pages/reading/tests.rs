@@ -28,13 +28,13 @@ struct Done {
     wallet: String,
 }
 
-struct Demo {
+struct DemoChains {
     registry: Registry,
     upstreams: Upstreams,
     done: Vec<Done>,
 }
 
-impl Demo {
+impl DemoChains {
     fn open() -> Self {
         let mut registry = Registry::embedded().unwrap();
         registry.add(include_str!("../../../../../demo/chain.toml")).unwrap();
@@ -52,7 +52,7 @@ impl Demo {
     async fn read(&self, name: &str, policy: Policy) -> Classification {
         let done = self.done.iter().find(|done| done.name == name).expect("it was done");
         let wallet = Some(Account::parse(&done.wallet).unwrap());
-        let question = Question { wallet, own_wallets: Vec::new(), policy, explain: true };
+        let question = Question { wallet, policy, explain: true, ..Question::default() };
         let fetched = self.upstreams.fetch(TxHash::parse(&done.hash).unwrap(), None).await.unwrap();
         finish(fetched, &question, &KNOWLEDGE).await.unwrap().answer.unwrap()
     }
@@ -135,7 +135,7 @@ fn policy(choice: &str) -> Policy {
 
 #[tokio::test]
 async fn every_reading_of_the_demo_chains_is_a_page() {
-    let demo = Demo::open();
+    let demo = DemoChains::open();
     for done in &demo.done {
         let row = demo.read(&done.name, Policy::default()).await;
         let page = demo.page(&row, Policy::default());
@@ -149,7 +149,7 @@ async fn every_reading_of_the_demo_chains_is_a_page() {
 
 #[tokio::test]
 async fn the_verdict_is_told_in_plain_words() {
-    let demo = Demo::open();
+    let demo = DemoChains::open();
     let cases = [
         ("v2_swap_tokens", "", "<h1>A taxable disposal</h1>", "Taxable: yes"),
         ("weth_wrap", "", "<h1>Not taxable: the cost basis carries over</h1>", "Taxable: no"),
@@ -171,7 +171,7 @@ async fn the_verdict_is_told_in_plain_words() {
 /// A person who reads "no" where nothing was decided books it wrongly.
 #[tokio::test]
 async fn undetermined_is_never_no() {
-    let demo = Demo::open();
+    let demo = DemoChains::open();
     for done in &demo.done {
         let row = demo.read(&done.name, Policy::default()).await;
         if row.taxable.is_none() {
@@ -185,7 +185,7 @@ async fn undetermined_is_never_no() {
 
 #[tokio::test]
 async fn switches_that_govern_come_first_and_keep_the_wallet() {
-    let demo = Demo::open();
+    let demo = DemoChains::open();
     let choice = policy("lp=non_taxable");
     let page = demo.page(&demo.read("v2_liquidity_add", choice).await, choice);
     let (_, form) = page.split_once("<form method=\"get\" action=\"/tx/demo/0x1\" autocomplete=\"off\">").unwrap();
@@ -204,7 +204,7 @@ async fn switches_that_govern_come_first_and_keep_the_wallet() {
 
 #[tokio::test]
 async fn evidence_leads_to_the_log_and_the_instruction() {
-    let demo = Demo::open();
+    let demo = DemoChains::open();
     let page = demo.page(&demo.read("v2_liquidity_add", Policy::default()).await, Policy::default());
     let link = page.split("<a href=\"https://explorer.example/tx/").nth(2).unwrap();
     assert!(link.contains("#eventlog\" rel=\"noreferrer noopener\">log "), "{link}");
@@ -217,7 +217,7 @@ async fn evidence_leads_to_the_log_and_the_instruction() {
 
 #[tokio::test]
 async fn an_explorer_that_is_no_web_address_is_no_link() {
-    let demo = Demo::open();
+    let demo = DemoChains::open();
     let row = demo.read("v2_swap_tokens", Policy::default()).await;
     for (explorer, links) in
         [("javascript:alert(1)//", false), ("https://a.example", true), ("data:text/html,x", false)]
@@ -285,7 +285,7 @@ const HOSTILE: [&str; 8] = [
     "﷽﷽﷽﷽ مرحبا 100",
 ];
 
-async fn hostile(demo: &Demo) -> Vec<(&'static str, Classification)> {
+async fn hostile(demo: &DemoChains) -> Vec<(&'static str, Classification)> {
     let base = demo.read("v2_swap_tokens", Policy::default()).await;
     let mut names = base.clone();
     names.assets.received = HOSTILE.iter().enumerate().map(|(at, name)| hostile_leg(at, name)).collect();
@@ -371,7 +371,7 @@ fn errored(base: &Classification) -> Classification {
 
 #[tokio::test]
 async fn hostile_readings_are_harmless_pages() {
-    let demo = Demo::open();
+    let demo = DemoChains::open();
     for (name, row) in hostile(&demo).await {
         check(name, &demo.page(&row, Policy::default()));
     }
@@ -379,7 +379,7 @@ async fn hostile_readings_are_harmless_pages() {
 
 #[tokio::test]
 async fn what_is_left_out_is_counted() {
-    let demo = Demo::open();
+    let demo = DemoChains::open();
     let rows = hostile(&demo).await;
     let (_, many) = rows.iter().find(|(name, _)| *name == "many").unwrap();
     let page = demo.page(many, Policy::default());
@@ -390,7 +390,7 @@ async fn what_is_left_out_is_counted() {
 
 #[tokio::test]
 async fn an_errored_row_says_that_nothing_was_read() {
-    let demo = Demo::open();
+    let demo = DemoChains::open();
     let row = errored(&demo.read("v2_swap_tokens", Policy::default()).await);
     let page = demo.page(&row, Policy::default());
     assert!(page.contains("<h1>Not classified</h1>") && page.contains("/docs/errors#tx_not_yet_mined"));

@@ -13,7 +13,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::BackupError;
-use super::tables::{Kind, Table};
+use super::tables::{ColumnKind, Table};
 
 /// Grows when a taxon that knows only earlier files would misread one.
 const FORMAT: u64 = 1;
@@ -66,15 +66,15 @@ impl Cell {
         }
     }
 
-    fn read(kind: Kind, value: Value) -> Option<Self> {
+    fn read(kind: ColumnKind, value: Value) -> Option<Self> {
         let is_null = value.is_null();
         let cell = match (kind, value) {
-            (Kind::Text, Value::String(text)) => Self::Text(Some(text)),
-            (Kind::Text, Value::Null) => Self::Text(None),
-            (Kind::Number, value) => Self::Number(value.as_i64()),
-            (Kind::Flag, value) => Self::Flag(value.as_bool()),
-            (Kind::Bytes, value) => Self::Bytes(value.as_str().and_then(|text| hex::decode(text).ok())),
-            (Kind::Text, _) => return None,
+            (ColumnKind::Text, Value::String(text)) => Self::Text(Some(text)),
+            (ColumnKind::Text, Value::Null) => Self::Text(None),
+            (ColumnKind::Number, value) => Self::Number(value.as_i64()),
+            (ColumnKind::Flag, value) => Self::Flag(value.as_bool()),
+            (ColumnKind::Bytes, value) => Self::Bytes(value.as_str().and_then(|text| hex::decode(text).ok())),
+            (ColumnKind::Text, _) => return None,
         };
         // What is there and is none of its kind must not become nothing.
         (cell.is_null() == is_null).then_some(cell)
@@ -90,14 +90,14 @@ impl Cell {
     }
 }
 
-pub(super) struct Writer<W: Write> {
+pub(super) struct ArchiveWriter<W: Write> {
     out: GzEncoder<W>,
     digest: Sha256,
     rows: Counts,
     table: &'static str,
 }
 
-impl<W: Write> Writer<W> {
+impl<W: Write> ArchiveWriter<W> {
     pub(super) fn start(out: W, engine: &str, taken_at: i64) -> Result<Self, BackupError> {
         let out = GzEncoder::new(out, Compression::default());
         let mut writer = Self { out, digest: Sha256::new(), rows: Counts::new(), table: "" };
@@ -136,7 +136,7 @@ impl<W: Write> Writer<W> {
 }
 
 /// The next part of a file.
-pub(super) enum Part {
+pub(super) enum ArchivePart {
     Table {
         table: &'static Table,
         columns: Vec<&'static str>,
@@ -146,15 +146,15 @@ pub(super) enum Part {
     End(Counts),
 }
 
-pub(super) struct Reader<R: Read> {
+pub(super) struct ArchiveReader<R: Read> {
     input: BufReader<GzDecoder<R>>,
     digest: Sha256,
     rows: Counts,
-    table: Option<(&'static Table, Vec<Kind>)>,
+    table: Option<(&'static Table, Vec<ColumnKind>)>,
     pub(super) about: About,
 }
 
-impl<R: Read> Reader<R> {
+impl<R: Read> ArchiveReader<R> {
     /// Reads the first line: whatever does not begin as a backup does is none.
     pub(super) fn open(input: R) -> Result<Self, BackupError> {
         let mut input = BufReader::new(GzDecoder::new(input));
@@ -169,7 +169,7 @@ impl<R: Read> Reader<R> {
         Ok(Self { input, digest, rows: Counts::new(), table: None, about })
     }
 
-    pub(super) fn next(&mut self) -> Result<Part, BackupError> {
+    pub(super) fn next(&mut self) -> Result<ArchivePart, BackupError> {
         let line = next_line(&mut self.input)?.ok_or(BackupError::Damaged("it ends too early"))?;
         let so_far = self.digest.clone();
         self.digest.update(&line);
@@ -186,7 +186,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    fn head(&mut self, head: Head) -> Result<Part, BackupError> {
+    fn head(&mut self, head: Head) -> Result<ArchivePart, BackupError> {
         let table = Table::named(&head.table).ok_or(BackupError::Newer)?;
         let columns: Option<Vec<_>> = head.columns.iter().map(|name| table.column(name)).collect();
         let (columns, kinds) = columns.ok_or(BackupError::Newer)?.into_iter().unzip();
@@ -194,10 +194,10 @@ impl<R: Read> Reader<R> {
             return Err(BackupError::Damaged("a table is there twice"));
         }
         self.table = Some((table, kinds));
-        Ok(Part::Table { table, columns })
+        Ok(ArchivePart::Table { table, columns })
     }
 
-    fn row(&mut self, values: Vec<Value>) -> Result<Part, BackupError> {
+    fn row(&mut self, values: Vec<Value>) -> Result<ArchivePart, BackupError> {
         let (table, kinds) = self.table.as_ref().ok_or(BackupError::Damaged("a row belongs to no table"))?;
         let wrong = || BackupError::Damaged("a row does not fit its table");
         if values.len() != kinds.len() {
@@ -208,18 +208,18 @@ impl<R: Read> Reader<R> {
         if let Some(count) = self.rows.get_mut(table.name) {
             *count = count.saturating_add(1);
         }
-        Ok(Part::Row(cells))
+        Ok(ArchivePart::Row(cells))
     }
 
     /// Reads past the last line too, for the compressor's own sum stands behind it.
-    fn end(&mut self, end: End, so_far: Sha256) -> Result<Part, BackupError> {
+    fn end(&mut self, end: End, so_far: Sha256) -> Result<ArchivePart, BackupError> {
         if end.sha256 != hex::encode(so_far.finalize()) || end.rows != self.rows {
             return Err(BackupError::Damaged("its sum is not that of its rows"));
         }
         if next_line(&mut self.input)?.is_some() {
             return Err(BackupError::Damaged("something stands behind its end"));
         }
-        Ok(Part::End(end.rows))
+        Ok(ArchivePart::End(end.rows))
     }
 }
 

@@ -3,10 +3,10 @@
 //! `tests/store/backup.rs` holds this list against both databases: a column that a migration adds must be named here, or its table
 //! left out on purpose.
 
-use Kind::{Bytes, Flag, Number, Text};
+use ColumnKind::{Bytes, Flag, Number, Text};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ColumnKind {
     Text,
     Number,
     Flag,
@@ -16,7 +16,7 @@ pub(super) enum Kind {
 #[derive(Debug)]
 pub(super) struct Table {
     pub(super) name: &'static str,
-    pub(super) columns: &'static [(&'static str, Kind)],
+    pub(super) columns: &'static [(&'static str, ColumnKind)],
 }
 
 /// Emptied by a restore and never in a backup. A session that was ended, or a link that was used, must not come back to life; holds
@@ -112,7 +112,7 @@ impl Table {
         self.columns.iter().map(|(name, _)| *name).collect()
     }
 
-    pub(super) fn column(&self, name: &str) -> Option<(&'static str, Kind)> {
+    pub(super) fn column(&self, name: &str) -> Option<(&'static str, ColumnKind)> {
         self.columns.iter().find(|(known, _)| *known == name).copied()
     }
 }

@@ -6,7 +6,7 @@ use sqlx::{PgPool, Row as _};
 use tokio::sync::{mpsc, oneshot};
 
 use super::super::StoreError;
-use super::{Clearing, Found, Pile, Room, Row, TRIM_ROWS_MAX, WRITE_ROWS_MAX, WRITES_WAITING_MAX, Waiting};
+use super::{Clearing, Found, Pile, QueuedRow, Room, ShelfRow, TRIM_ROWS_MAX, WRITE_ROWS_MAX, WRITES_WAITING_MAX};
 
 /// A write that takes longer is given up.
 const WRITE_PATIENCE: Duration = Duration::from_secs(10);
@@ -20,7 +20,7 @@ pub struct Shelf {
 
 #[derive(Debug)]
 enum Job {
-    Keep(Waiting),
+    Keep(QueuedRow),
     Flush(oneshot::Sender<()>),
 }
 
@@ -37,7 +37,7 @@ impl Shelf {
         Ok(query.bind(kind).bind(keys).fetch_all(&self.pool).await?)
     }
 
-    pub(super) fn keep(&self, row: Row) {
+    pub(super) fn keep(&self, row: ShelfRow) {
         // A row that finds no room is read again some time.
         let _ = self.room.take(row).map(|waiting| self.jobs.try_send(Job::Keep(waiting)));
     }
@@ -111,7 +111,7 @@ async fn work(pool: PgPool, mut jobs: mpsc::Receiver<Job>) {
     }
 }
 
-async fn write(pool: &PgPool, rows: &mut Vec<Waiting>) -> Result<(), sqlx::Error> {
+async fn write(pool: &PgPool, rows: &mut Vec<QueuedRow>) -> Result<(), sqlx::Error> {
     // One statement may touch a row once, and then the latest counts; two instances take their rows in one order, so that neither waits
     // for the other for ever.
     rows.reverse();

@@ -7,7 +7,7 @@ use rusqlite::{Connection, params};
 use tokio::sync::{mpsc, oneshot};
 
 use super::super::{Clock, StoreError};
-use super::{Clearing, Found, Pile, Room, Row, TRIM_ROWS_MAX, WRITE_ROWS_MAX, WRITES_WAITING_MAX, Waiting};
+use super::{Clearing, Found, Pile, QueuedRow, Room, ShelfRow, TRIM_ROWS_MAX, WRITE_ROWS_MAX, WRITES_WAITING_MAX};
 
 const BUSY_SECONDS_MAX: u64 = 5;
 const READS_WAITING_MAX: usize = 1_024;
@@ -30,7 +30,7 @@ const TABLES: &str = "
 #[derive(Debug, Clone)]
 pub struct Shelf {
     jobs: mpsc::Sender<Job>,
-    rows: mpsc::Sender<Waiting>,
+    rows: mpsc::Sender<QueuedRow>,
     room: Room,
 }
 
@@ -93,7 +93,7 @@ impl Shelf {
         .await
     }
 
-    pub(super) fn keep(&self, row: Row) {
+    pub(super) fn keep(&self, row: ShelfRow) {
         // A row that finds no room is read again some time.
         let _ = self.room.take(row).map(|waiting| self.rows.try_send(waiting));
     }
@@ -194,7 +194,7 @@ fn remove(path: &Path) {
     }
 }
 
-async fn work(mut connection: Connection, mut jobs: mpsc::Receiver<Job>, mut rows: mpsc::Receiver<Waiting>) {
+async fn work(mut connection: Connection, mut jobs: mpsc::Receiver<Job>, mut rows: mpsc::Receiver<QueuedRow>) {
     let mut written = Vec::new();
     loop {
         tokio::select! {
@@ -220,7 +220,7 @@ async fn work(mut connection: Connection, mut jobs: mpsc::Receiver<Job>, mut row
     }
 }
 
-fn write(connection: &mut Connection, rows: &mut Vec<Waiting>) {
+fn write(connection: &mut Connection, rows: &mut Vec<QueuedRow>) {
     let now = Clock::System.millis();
     let mut all = || -> rusqlite::Result<()> {
         let transaction = connection.transaction()?;
@@ -228,7 +228,7 @@ fn write(connection: &mut Connection, rows: &mut Vec<Waiting>) {
             "INSERT INTO cache_rows (kind, key, chain, body, at) VALUES (?, ?, ?, ?, ?)
              ON CONFLICT DO UPDATE SET chain = excluded.chain, body = excluded.body, at = excluded.at",
         )?;
-        for Waiting { row, .. } in rows.iter() {
+        for QueuedRow { row, .. } in rows.iter() {
             insert.execute(params![row.kind, row.key, row.chain, row.body, now])?;
         }
         drop(insert);

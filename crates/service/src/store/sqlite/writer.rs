@@ -20,18 +20,18 @@ const QUEUE_MAX: usize = 1_024;
 const STATEMENTS_MAX: usize = 32;
 
 #[derive(Debug, Clone)]
-pub(super) struct Writer {
-    queue: mpsc::Sender<Job>,
+pub(super) struct TurnWriter {
+    queue: mpsc::Sender<TurnJob>,
 }
 
 #[derive(Debug)]
-struct Job {
+struct TurnJob {
     turn: Turn,
     now: i64,
     reply: oneshot::Sender<Result<Turned, String>>,
 }
 
-impl Writer {
+impl TurnWriter {
     pub(super) fn start(path: &Path, gate: Gate) -> Result<Self, StoreError> {
         let unusable =
             |error: &dyn std::error::Error| StoreError::Unusable(format!("the ledger cannot be opened: {error}"));
@@ -46,7 +46,7 @@ impl Writer {
     pub(super) async fn turn(&self, turn: Turn, now: i64) -> Result<Turned, StoreError> {
         let gone = || StoreError::Unusable("the ledger's writer has stopped".to_owned());
         let (reply, answer) = oneshot::channel();
-        self.queue.send(Job { turn, now, reply }).await.map_err(|_| gone())?;
+        self.queue.send(TurnJob { turn, now, reply }).await.map_err(|_| gone())?;
         answer.await.map_err(|_| gone())?.map_err(StoreError::Unusable)
     }
 }
@@ -62,7 +62,7 @@ fn open(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-fn write(mut connection: Connection, mut jobs: mpsc::Receiver<Job>, gate: &Gate) {
+fn write(mut connection: Connection, mut jobs: mpsc::Receiver<TurnJob>, gate: &Gate) {
     let mut group = Vec::new();
     let mut is_flushed = true;
     while jobs.blocking_recv_many(&mut group, GROUP_MAX) > 0 {
@@ -92,7 +92,7 @@ fn write(mut connection: Connection, mut jobs: mpsc::Receiver<Job>, gate: &Gate)
 }
 
 /// All turns of the group or none: an error here is the disk's or the database's, never one caller's.
-fn commit(connection: &mut Connection, group: &[Job], is_flushed: &mut bool) -> rusqlite::Result<Vec<Turned>> {
+fn commit(connection: &mut Connection, group: &[TurnJob], is_flushed: &mut bool) -> rusqlite::Result<Vec<Turned>> {
     // A reservation that a crash forgets is as good as one that expired; only what is settled must be on disk.
     let must_flush = group.iter().any(|job| !job.turn.settled.is_empty());
     if must_flush != *is_flushed {

@@ -145,6 +145,39 @@ async fn two_instances_on_one_database_are_one_service() {
 }
 
 #[tokio::test]
+async fn what_agents_leave_to_a_person_waits_for_review() {
+    let taxon = proxied().start().await;
+    let mut person = Browser::signed_in(&taxon, "192.0.2.1", "a@example.com").await;
+    let key = person.new_key("").await;
+    let approval = hash("approval");
+    let rest = async || taxon.post_as(&key, "/v1/classify", &json!({ "hash": approval })).await.body;
+    let plain = rest().await;
+    assert_eq!((&plain["confidence"], &plain["needs_review"]), (&json!(64), &json!(false)));
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": { "name": "classify_batch", "arguments": { "hashes": [{ "hash": approval }] } } });
+    let told = taxon.post_as(&key, "/mcp", &call).await.body;
+    let row = &told["result"]["structuredContent"]["results"][0];
+    assert_eq!(
+        (&row["needs_review"], &row["taxable"], &row["ledger_action"]),
+        (&json!(true), &json!(null), &json!("review"))
+    );
+    assert_eq!(
+        (&row["category"], &row["treatment"], &row["confidence"]),
+        (&plain["category"], &plain["treatment"], &json!(64))
+    );
+    let (note, description) = (row["review_note"].as_str().unwrap(), row["description"].as_str().unwrap());
+    assert!(note.contains("under 70") && note.contains("64"), "{note}");
+    assert!(
+        description.ends_with("A person decides the treatment; the leaning is to no taxable event."),
+        "{description}"
+    );
+    assert_eq!((&row["reasoning"], &row["authoritative"]), (&row["description"], &json!(false)));
+    until(&mut person, "/review", |page| page.has(&format!("action=\"/review/{approval}\""))).await;
+    assert_eq!(taxon.quota(&key).await["used"], 0, "an approval is free on every interface");
+    assert_eq!(rest().await, plain, "and REST has no floor");
+}
+
+#[tokio::test]
 async fn calls_refused_for_their_rate_are_told() {
     let taxon = proxied().with("TAXON_RATE_PER_MINUTE", "3").start().await;
     let mut person = Browser::signed_in(&taxon, "192.0.2.1", "a@example.com").await;

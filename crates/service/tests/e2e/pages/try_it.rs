@@ -115,6 +115,22 @@ async fn signed_in_the_account_pays_for_pages_and_keys_alike() {
 }
 
 #[tokio::test]
+async fn a_page_that_reads_stands_in_the_ledger_under_its_request_id() {
+    let taxon = proxied().start().await;
+    let mut stranger = Browser::new(&taxon, "192.0.2.1");
+    let mut person = Browser::signed_in(&taxon, "192.0.2.2", "a@example.com").await;
+    for (browser, name) in [(&mut stranger, "v2_swap_eth_in"), (&mut person, "weth_wrap")] {
+        let read = browser.read(&hash(name)).await;
+        assert_eq!(read.status, 303);
+        let ledger = taxon.setup.run(&["ledger", "export"]);
+        let rows: Vec<serde_json::Value> = ledger.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let row = rows.iter().find(|row| row["hash"] == hash(name)).unwrap();
+        assert!(!read.header("x-request-id").is_empty());
+        assert_eq!(row["request_id"], read.header("x-request-id"), "{row}");
+    }
+}
+
+#[tokio::test]
 async fn pages_are_limited_per_address_where_calls_are() {
     let taxon = proxied().with("TAXON_RATE_PER_MINUTE", "3").start().await;
     let mut person = Browser::new(&taxon, "192.0.2.1");

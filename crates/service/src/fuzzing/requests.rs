@@ -15,12 +15,13 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tower::ServiceExt;
 
-use super::{Bearer, Web, bearer, client, router};
-use crate::app::{self, Demo};
+use crate::app::{self, Demo, Presented};
 use crate::auth::{self, Tier};
 use crate::config::{Config, Mcp};
 use crate::error::TABLE;
+use crate::router;
 use crate::store::Database;
+use crate::web::{Web, bearer, client_address};
 
 /// Far more than any answer takes: past it a request hangs.
 const ANSWER_SECONDS_MAX: u64 = 60;
@@ -46,13 +47,13 @@ static SERVICE: LazyLock<Service> = LazyLock::new(|| {
     let (router, key) = runtime.block_on(async {
         let app = app::open(&config, Demo::On).await.expect("the demo opens");
         let key = auth::create(&app.store, "a@example.com", Tier::Enterprise, "", Some(i64::MAX)).await;
-        (router(Web::new(app.into(), &config), &config), key.expect("a key"))
+        (router::whole(Web::new(app.into(), &config), &config), key.expect("a key"))
     });
     Service { runtime, router, key, _folder: folder }
 });
 
 /// The demo chains alone, without a limit on calls.
-fn config(folder: &TempDir) -> Config {
+pub(crate) fn config(folder: &TempDir) -> Config {
     Config {
         listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         data_dir: folder.path().to_owned(),
@@ -83,7 +84,7 @@ pub fn headers(bytes: &[u8]) {
     let trusted: Vec<IpNet> =
         lines.next().unwrap_or_default().split(',').filter_map(|text| text.trim().parse().ok()).collect();
     let headers = header_map(lines);
-    let found = client::address(peer, &headers, &trusted);
+    let found = client_address(peer, &headers, &trusted);
     let peer = peer.to_canonical();
     if found != peer {
         assert!(trusted.iter().any(|network| network.contains(&peer)), "{peer} is a stranger");
@@ -91,7 +92,7 @@ pub fn headers(bytes: &[u8]) {
         let mut hops = values.flat_map(|value| value.split(',')).map(str::trim);
         assert!(hops.any(|hop| addresses(hop).contains(&Some(found))), "{found} stands nowhere");
     }
-    if let Bearer::Key(key) = bearer(&headers) {
+    if let Presented::Key(key) = bearer(&headers) {
         let mut all = headers.get_all(header::AUTHORIZATION).iter();
         let one = all.next().and_then(|one| one.to_str().ok()).unwrap_or_default();
         assert!(all.next().is_none() && one.trim_end().ends_with(key), "{one}");

@@ -1,0 +1,76 @@
+//! What an owner takes along: readings and reviews as CSV, as RFC 4180 has it.
+
+use csv::{Terminator, WriterBuilder};
+
+use super::App;
+use crate::accounts::{ReadingRow, Recent};
+use crate::error::ApiError;
+
+/// What one file holds; a larger account reads the ledger's export.
+const ROWS_MAX: usize = 10_000;
+const PAGE_ROWS: i64 = 1_000;
+
+const COLUMNS: [&str; 14] = [
+    "at",
+    "hash",
+    "chain",
+    "wallet",
+    "category",
+    "treatment",
+    "taxable",
+    "confidence",
+    "needs_review",
+    "protocol",
+    "review_note",
+    "reviewed_category",
+    "review_comment",
+    "reviewed_at",
+];
+
+impl App {
+    /// The newest first, as on the page.
+    pub(crate) async fn readings_csv(&self, owner_id: &str, mut filter: Recent) -> Result<Vec<u8>, ApiError> {
+        let mut rows: Vec<ReadingRow> = Vec::new();
+        while rows.len() < ROWS_MAX {
+            let more = self.accounts.recent(owner_id, &filter, PAGE_ROWS).await?;
+            let Some(last) = more.last() else { break };
+            filter.before = Some(last.cursor());
+            rows.extend(more);
+        }
+        written(&rows).ok_or(ApiError::Internal)
+    }
+}
+
+fn written(rows: &[ReadingRow]) -> Option<Vec<u8>> {
+    let mut out = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(Vec::new());
+    out.write_record(COLUMNS).ok()?;
+    for row in rows {
+        out.write_record(fields(row).map(tamed)).ok()?;
+    }
+    out.into_inner().ok()
+}
+
+fn fields(row: &ReadingRow) -> [String; 14] {
+    let time = |at: i64| jiff::Timestamp::from_millisecond(at).map(|at| at.to_string()).unwrap_or_default();
+    [
+        time(row.at),
+        row.hash.clone(),
+        row.chain.clone(),
+        row.wallet.clone(),
+        row.category.clone(),
+        row.treatment.clone(),
+        row.taxable.map(|taxable| taxable.to_string()).unwrap_or_default(),
+        row.confidence.to_string(),
+        row.needs_review.to_string(),
+        row.protocol.clone().unwrap_or_default(),
+        row.note.clone().unwrap_or_default(),
+        row.review_category.clone().unwrap_or_default(),
+        row.review_comment.clone().unwrap_or_default(),
+        row.reviewed_at.map(time).unwrap_or_default(),
+    ]
+}
+
+/// A spreadsheet must not take a stranger's words for a formula.
+fn tamed(field: String) -> String {
+    if field.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{field}") } else { field }
+}

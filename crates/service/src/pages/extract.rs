@@ -1,0 +1,157 @@
+//! What every page passes once: the session behind the cookies, the proof that a form is ours, and the headers that keep a page to itself.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::body::to_bytes;
+use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Redirect, Response};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::frame::{Fault, PageError};
+use super::visitor::{Cookies, Visitor};
+use crate::accounts::Person;
+use crate::web::{Web, request_id};
+
+/// Our own files, forms to ourselves, and nothing else; no script in the page itself.
+pub(super) const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'; \
+                                 form-action 'self'; frame-ancestors 'none'";
+const FORM_BYTES_MAX: usize = 64 * 1024;
+
+pub(crate) async fn carry_visitor(State(web): State<Web>, mut request: Request, next: Next) -> Response {
+    let headers = request.headers();
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
+    let cookies = Cookies::read(headers);
+    let person = match &cookies.token {
+        Some(token) => match web.app.accounts.person(token).await {
+            Ok(person) => person,
+            Err(error) => return dressed(PageError::from(error).into_response()),
+        },
+        None => None,
+    };
+    let visitor = Arc::new(Visitor {
+        address: web.address(headers, peer),
+        request_id: request_id(request.extensions()),
+        is_secure: web.is_secure(headers, peer),
+        host: headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default().to_owned(),
+        cookies,
+        person,
+    });
+    request.extensions_mut().insert(Arc::clone(&visitor));
+    let mut response = next.run(request).await;
+    if is_bare(&response) {
+        response = PageError::Address.into_response();
+    }
+    let mut response = dressed(response);
+    if let Some(fault) = response.extensions().get::<Fault>().cloned() {
+        *response.body_mut() = fault.page(Some(&visitor)).0.into();
+        response.headers_mut().remove(header::CONTENT_LENGTH);
+    }
+    if visitor.cookies.is_new {
+        response.headers_mut().append(header::SET_COOKIE, visitor.visit_cookie());
+    }
+    response
+}
+
+/// What the router itself refuses, such as a path that is no text, comes without a page.
+fn is_bare(response: &Response) -> bool {
+    let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    response.status() == StatusCode::BAD_REQUEST && kind.starts_with("text/plain")
+}
+
+/// With the headers that keep a page to itself.
+fn dressed(mut response: Response) -> Response {
+    let fixed = [
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "same-origin"),
+        (header::CACHE_CONTROL, "no-store"),
+    ];
+    for (name, value) in fixed {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+/// Whoever looks, signed in or not.
+#[derive(Debug, Clone)]
+pub(crate) struct Anyone(pub(crate) Arc<Visitor>);
+
+impl<S: Sync> FromRequestParts<S> for Anyone {
+    type Rejection = PageError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, PageError> {
+        parts.extensions.get::<Arc<Visitor>>().cloned().map(Self).ok_or(PageError::Forbidden)
+    }
+}
+
+/// Whoever is signed in; anybody else is led to the door.
+#[derive(Debug, Clone)]
+pub(crate) struct SignedIn {
+    pub(crate) visitor: Arc<Visitor>,
+    pub(crate) person: Person,
+}
+
+impl<S: Sync> FromRequestParts<S> for SignedIn {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
+        let Anyone(visitor) = Anyone::from_request_parts(parts, state).await.map_err(IntoResponse::into_response)?;
+        match visitor.person.clone() {
+            Some(person) => Ok(Self { visitor, person }),
+            None => Err(Redirect::to("/sign-in").into_response()),
+        }
+    }
+}
+
+/// A form of ours, with the proof that it is.
+#[derive(Debug)]
+pub(crate) struct PostedForm<T>(pub(crate) T);
+
+#[derive(Deserialize)]
+struct Proof {
+    #[serde(default)]
+    csrf: String,
+}
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for PostedForm<T> {
+    type Rejection = PageError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, PageError> {
+        let visitor = request.extensions().get::<Arc<Visitor>>().cloned().ok_or(PageError::Forbidden)?;
+        if request.method() != Method::POST || is_foreign(request.headers()) {
+            return Err(PageError::Forbidden);
+        }
+        if !is_form(request.headers()) {
+            return Err(PageError::Form);
+        }
+        let bytes = to_bytes(request.into_body(), FORM_BYTES_MAX).await.map_err(|_| PageError::Form)?;
+        let proof: Proof = serde_urlencoded::from_bytes(&bytes).map_err(|_| PageError::Form)?;
+        if proof.csrf != visitor.csrf() {
+            return Err(PageError::Forbidden);
+        }
+        serde_urlencoded::from_bytes(&bytes).map(Self).map_err(|_| PageError::Form)
+    }
+}
+
+fn is_form(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let kind = kind.split_once(';').map_or(kind, |(kind, _)| kind);
+    kind.trim().eq_ignore_ascii_case("application/x-www-form-urlencoded")
+}
+
+/// A browser tells where a form comes from; one that does not is left to the proof. `Sec-Fetch-Site` speaks of the address that the
+/// person sees, so it holds also behind a proxy that tells us another host.
+fn is_foreign(headers: &HeaderMap) -> bool {
+    let text = |value: Option<&HeaderValue>| value.map(|value| value.to_str().unwrap_or_default().to_owned());
+    if let Some(site) = text(headers.get("sec-fetch-site")) {
+        return site != "same-origin";
+    }
+    let host = text(headers.get(header::HOST)).unwrap_or_default();
+    let origin = text(headers.get(header::ORIGIN));
+    origin.is_some_and(|origin| origin.split_once("://").is_none_or(|(_, origin)| origin != host))
+}

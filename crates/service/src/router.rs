@@ -1,0 +1,131 @@
+//! The table of contents: every path that is served, and what answers there.
+
+use axum::http::{HeaderName, HeaderValue, Method, header};
+use axum::response::{IntoResponse, Redirect};
+use axum::routing::{get, post};
+use axum::{Router, middleware};
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::compression::CompressionLayer;
+use tower_http::cors::{AllowOrigin, CorsLayer};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::config::Config;
+use crate::error::ApiError;
+use crate::pages::{account, operator, review, sign_in, try_it, usage};
+use crate::web::{self, Web};
+use crate::{docs, mcp, openapi, pages, rest};
+
+/// What agents and browsers say beside the body.
+const AGENT_HEADERS: [&str; 4] = ["x-request-id", "mcp-protocol-version", "mcp-method", "mcp-name"];
+
+/// Everything on one listener; the agent interface only where it has none of its own.
+pub(crate) fn whole(web: Web, config: &Config) -> Router {
+    let (keyed, keyed_api) = keyed_routes().split_for_parts();
+    let (open, mut api) = open_routes().split_for_parts();
+    api.merge(keyed_api);
+    let mut router = keyed
+        .route_layer(middleware::from_fn_with_state(web.clone(), web::keyed))
+        .merge(open)
+        .merge(page_routes(&web))
+        // `/docs/…`, one for each file of `docs`, and the style sheet.
+        .merge(docs::router(&web.app.reader))
+        // `/openapi.json`, and `/docs/api` on it.
+        .merge(openapi::router(&openapi::document(api, Some(&web.app.reader))));
+    if config.mcp.listen.is_none() {
+        router = router.merge(agent_routes(&web, config));
+    }
+    dressed(router, config).with_state(web)
+}
+
+/// The agent interface alone.
+pub(crate) fn agents(web: Web, config: &Config) -> Router {
+    dressed(agent_routes(&web, config), config).with_state(web)
+}
+
+/// For operators, on a listener of its own.
+pub(crate) fn metrics(web: Web) -> Router {
+    Router::new().route("/metrics", get(web::scrape)).with_state(web)
+}
+
+/// REST with a valid key and calls left. The OpenAPI document is made of this list and the next.
+pub(crate) fn keyed_routes() -> OpenApiRouter<Web> {
+    OpenApiRouter::new().routes(routes!(rest::classify)).routes(routes!(rest::classify_batch))
+}
+
+/// REST for anybody.
+pub(crate) fn open_routes() -> OpenApiRouter<Web> {
+    OpenApiRouter::new()
+        .routes(routes!(rest::quota::status))
+        .routes(routes!(rest::chains))
+        .routes(routes!(rest::categories))
+        .routes(routes!(rest::healthz))
+        .routes(routes!(rest::readyz))
+}
+
+fn agent_routes(web: &Web, config: &Config) -> Router<Web> {
+    mcp::routes("/mcp", web, config)
+}
+
+/// The dashboard.
+fn page_routes(web: &Web) -> Router<Web> {
+    Router::new()
+        .route("/", get(try_it::home))
+        .route("/try", get(|| to("/")).post(try_it::read))
+        .route("/reading/{hash}", get(try_it::reading))
+        .route("/sign-up", get(sign_in::sign_up).post(sign_in::make))
+        .route("/sign-in", get(sign_in::sign_in).post(sign_in::enter))
+        .route("/sign-out", get(|| to("/")).post(sign_in::leave))
+        .route("/link/{token}", get(sign_in::link).post(sign_in::take))
+        .route("/account", get(account::settings))
+        .route("/account/keys", get(|| to("/account")).post(account::create_key))
+        .route("/account/keys/{id}/name", get(|| to("/account")).post(account::rename_key))
+        .route("/account/keys/{id}/revoke", get(account::confirm_revoke).post(account::revoke_key))
+        .route("/account/password", get(|| to("/account")).post(account::change_password))
+        .route("/account/sign-out-everywhere", get(|| to("/account")).post(account::sign_out_everywhere))
+        .route("/account/delete", get(account::confirm_delete).post(account::delete))
+        .route("/usage", get(usage::page_handler))
+        .route("/usage.csv", get(usage::csv))
+        .route("/review", get(review::queue))
+        .route("/review/{hash}", get(|| to("/review")).post(review::mark))
+        .route("/review/{hash}/reopen", get(|| to("/review")).post(review::reopen))
+        .route("/operator", get(operator::page_handler))
+        .route("/operator/sign-up", post(operator::set_sign_up))
+        .route("/operator/owners/{id}/tier", post(operator::set_tier))
+        .route("/operator/owners/{id}/revoke", post(operator::revoke))
+        .layer(middleware::from_fn_with_state(web.clone(), pages::carry_visitor))
+        .route("/assets/copy.js", pages::script().route())
+}
+
+/// Whoever loads the address of a form again is led to the page that it stands on.
+async fn to(page: &'static str) -> Redirect {
+    Redirect::to(page)
+}
+
+fn dressed(router: Router<Web>, config: &Config) -> Router<Web> {
+    let router = router
+        .fallback(|| async { ApiError::NotFound })
+        .method_not_allowed_fallback(|| async { ApiError::MethodNotAllowed })
+        .layer(CatchPanicLayer::custom(|_| ApiError::Internal.into_response()))
+        .layer(CompressionLayer::new());
+    let router = match cors(&config.cors_origins) {
+        Some(cors) => router.layer(cors),
+        None => router,
+    };
+    router.layer(middleware::from_fn(web::carry_request_id))
+}
+
+/// Off unless an operator allows origins by name.
+fn cors(origins: &[String]) -> Option<CorsLayer> {
+    let origins: Vec<HeaderValue> = origins.iter().filter_map(|origin| HeaderValue::from_str(origin).ok()).collect();
+    if origins.is_empty() {
+        return None;
+    }
+    let named = AGENT_HEADERS.map(HeaderName::from_static);
+    let cors = CorsLayer::new()
+        .allow_origin(AllowOrigin::list(origins))
+        .allow_methods([Method::GET, Method::POST])
+        .allow_headers([vec![header::AUTHORIZATION, header::CONTENT_TYPE, header::ACCEPT], named.into()].concat())
+        .expose_headers([HeaderName::from_static("x-request-id"), header::RETRY_AFTER]);
+    Some(cors)
+}
