@@ -204,8 +204,8 @@ fn compare(
     recorded: &Recorded<'_>,
     word: impl Fn(&Field) -> Option<U256>,
 ) -> Result<(), String> {
-    let is_named = |name: &&&str| recorded.values.iter().any(|(known, _)| known == *name);
-    if let Some(missing) = used.iter().find(|name| !is_named(name)) {
+    let is_named = |used: &str| recorded.values.iter().any(|(name, _)| is_it(name, used));
+    if let Some(missing) = used.iter().find(|used| !is_named(used)) {
         return Err(format!("the rule uses `{missing}`, which is not named"));
     }
     for (name, text) in &recorded.values {
@@ -220,6 +220,13 @@ fn compare(
     Ok(())
 }
 
+/// Whether the named parameter is the used one, or a member of the array that is used: `amounts[1]` of `amounts[*]`.
+fn is_it(name: &str, used: &str) -> bool {
+    let Some((array, member)) = used.split_once("[*]") else { return name == used };
+    let inside = name.strip_prefix(array).and_then(|rest| rest.strip_prefix('[')).and_then(|rest| rest.split_once(']'));
+    inside.is_some_and(|(_, rest)| rest == member)
+}
+
 fn event_parameters(row: &EventRow) -> Vec<&str> {
     let pairs = row.same.iter().chain(&row.differ).flat_map(|(one, other)| [one, other]);
     let keys = row.equals.keys().chain(row.holds.keys()).chain(pairs);
@@ -231,10 +238,10 @@ fn call_parameters(row: &CallRow) -> Vec<&str> {
     parameters(row.who.iter().chain(&row.out).chain(&row.incoming).chain(&row.zero))
 }
 
-/// The parameters in words such as `token=amount?`, `token#id` and `@with:maker`. What speaks of a whole array has no single value.
+/// The parameters in words such as `token=amount?`, `token#id` and `@with:maker`.
 fn parameters<'a>(words: impl Iterator<Item = &'a String>) -> Vec<&'a str> {
     let pieces = words.flat_map(|word| word.split(['=', '#', ':', '?']));
-    pieces.filter(|piece| !piece.is_empty() && !piece.starts_with('@') && !piece.contains("[*]")).collect()
+    pieces.filter(|piece| !piece.is_empty() && !piece.starts_with('@')).collect()
 }
 
 /// A number or an address as a word.
