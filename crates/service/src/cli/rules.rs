@@ -140,7 +140,10 @@ fn rows(file: &PackFile, treatments: &Treatments, out: &mut String) {
     for row in &file.call {
         let _ = writeln!(out, "\ncall {}\n  on     {}", row.signature.get_ref(), row.on);
         legs(out, &row.out, &row.incoming);
-        let means = row.means.as_deref().map_or_else(|| "what the calls inside it mean".to_owned(), meaning);
+        let means = row
+            .means
+            .as_deref()
+            .map_or_else(|| "what the calls inside it mean".to_owned(), |it| meaning(it, treatments));
         let _ = writeln!(out, "  means  {means}");
     }
     for row in &file.instruction {
