@@ -17,7 +17,7 @@ use alloy_primitives::{Address, B256, FixedBytes};
 
 use compile::{ActorRule, CallRule, EventRule, NftRule};
 pub use file::EVERY_CHAIN;
-use file::{Derive, PackFile, Way};
+use file::{DepositRow, Derive, PackFile, Way};
 use filter::Filter;
 use load::Loader;
 use solana::SolanaRules;
@@ -115,6 +115,7 @@ pub struct Rules {
     /// By pack, then by role.
     transfers: Vec<BTreeMap<String, Vec<TransferRule>>>,
     lures: Vec<String>,
+    deposits: Vec<DepositRow>,
     actors: BTreeMap<B256, Vec<ActorRule>>,
     /// Topics of `events` and `actors`.
     heard: Filter,
@@ -274,6 +275,11 @@ impl Rules {
     pub fn lures(&self, text: &str) -> bool {
         let text = text.to_lowercase();
         self.lures.iter().any(|lure| text.contains(lure.as_str()))
+    }
+
+    /// What brings a deposit from the parent chain in a transaction of this type, or with `None` in one that nobody sends to nobody.
+    pub fn deposit(&self, kind: Option<u64>) -> Option<&DepositRow> {
+        self.deposits.iter().find(|row| row.speaks_of(kind))
     }
 
     /// Every event that some rule listens to.

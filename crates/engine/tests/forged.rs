@@ -1,7 +1,7 @@
 //! Contracts that forge well-known events gain nothing. For every rule that listens to any contract, a stranger logs its
 //! event in the wallet's name, with the wallet's own token and amount: the forged meaning never becomes authoritative.
 
-#![expect(clippy::indexing_slicing, reason = "tests fail loudly")]
+#![expect(clippy::indexing_slicing, clippy::expect_used, reason = "tests fail loudly")]
 
 mod facts;
 

@@ -1,6 +1,6 @@
 //! The language of packs: what it can say of arrays and tuples, what it refuses, and what hostile data comes to.
 
-#![expect(clippy::expect_used, reason = "tests fail loudly")]
+#![expect(clippy::expect_used, clippy::indexing_slicing, reason = "tests fail loudly")]
 
 mod facts;
 
@@ -132,6 +132,13 @@ fn constructs_that_nobody_knows_are_refused() {
         let said = refused(&format!("{sound}{more}"));
         assert!(said.starts_with(&format!("mine.toml:{line}: ")) && said.contains(expected), "{expected}: {said}");
     }
+}
+
+#[test]
+fn two_rows_cannot_say_what_brings_the_same_deposits() {
+    let row = "\n[[deposit]]\nkinds = [0x7e]\nprotocol = \"x\"\n";
+    let said = refused(&format!("{HEAD}{row}{row}"));
+    assert_eq!(said, "mine.toml:11: mine says what brings deposits of type 0x7e too");
 }
 
 /// Of a list of signatures each is told by its own line.

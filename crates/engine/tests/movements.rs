@@ -12,7 +12,7 @@ use engine::evm::json::Log;
 use engine::evm::movements;
 use engine::evm::trace::InternalTransfer;
 use engine::evm::{EvmFacts, InternalValue};
-use engine::{Category, Facts, Knowledge, Missing, Question, Token};
+use engine::{Category, Facts, Knowledge, Missing, Question, Rules, Token};
 
 const WALLET: Address = address!("00000000000000000000000000000000000000AA");
 const OTHER: Address = address!("00000000000000000000000000000000000000BB");

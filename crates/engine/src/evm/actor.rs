@@ -46,6 +46,6 @@ pub fn speaks(rule: &ActorRule, log: &Log, facts: &EvmFacts, known: &ChainRules)
 fn named(rule: &ActorRule, log: &Log) -> Option<Address> {
     match &rule.who {
         None => Some(log.address),
-        Some(field) => log.field(field, 0).and_then(word_address),
+        Some(field) => field.in_log(log, 0).and_then(word_address),
     }
 }

@@ -3,8 +3,6 @@
 use alloy_primitives::{Address, B256, Bytes, U64, U256};
 use serde::{Deserialize, Serialize};
 
-use crate::rules::path::Field;
-
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Transaction {
@@ -81,14 +79,6 @@ impl Log {
     /// The address in an indexed parameter, counted from 1; `None` when the word is no address.
     pub fn topic_address(&self, index: usize) -> Option<Address> {
         self.topics.get(index).and_then(|word| word_address(&word.0))
-    }
-
-    /// The word that a rule's field names; `member` counts from zero and matters only where the field repeats.
-    pub fn field(&self, field: &Field, member: usize) -> Option<&[u8; 32]> {
-        match field {
-            Field::Topic(at) => self.topics.get(*at).map(|topic| &topic.0),
-            Field::Word(_) | Field::Path(_) => field.word(&self.data, member),
-        }
     }
 
     pub fn data_word(&self, index: usize) -> Option<&[u8; 32]> {

@@ -10,7 +10,7 @@ use super::{EvmFacts, InternalValue};
 use crate::asset::{Account, Asset, Movement, NftKind, Seen};
 use crate::chain::Chain;
 use crate::rules::ChainRules;
-use crate::rules::compile::NftRule;
+use crate::rules::compile::{Field, NftRule};
 
 pub const TRANSFER: B256 = b256!("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef");
 pub const TRANSFER_SINGLE: B256 = b256!("c3d58168c5ae7397731d063d5bbf3d657854427343f4c083240f7aacaa2d0f62");
@@ -149,10 +149,10 @@ fn own_nft(rule: &NftRule, log: &Log, position: usize, logs: &[Log]) -> Option<M
     let named = |other: &Log| {
         let mut events = rule.named.iter().filter(|(event, _)| other.topic0() == Some(event.topic0));
         let (_, id) = events.find(|(event, _)| event.layout.fits(other))?;
-        other.field(id, 0).map(|word| U256::from_be_bytes(*word))
+        id.in_log(other, 0).map(|word| U256::from_be_bytes(*word))
     };
     let id = logs.iter().skip(position).filter(|other| other.address == log.address).find_map(named)?;
-    let party = |field| log.field(field, 0).and_then(word_address);
+    let party = |field: &Field| field.in_log(log, 0).and_then(word_address);
     Some(movement(
         nft(log.address, id, rule.kind),
         party(&rule.from)?,

@@ -48,6 +48,8 @@ pub struct PackFile {
     #[serde(default)]
     pub nft: Vec<NftRow>,
     #[serde(default)]
+    pub deposit: Vec<DepositRow>,
+    #[serde(default)]
     pub transfer: Vec<TransferRow>,
     #[serde(default)]
     pub actor: Vec<ActorRow>,
@@ -217,6 +219,28 @@ pub struct NftRow {
     pub moved: Spanned<String>,
     /// Events one of which then tells which NFT it was, in its parameter `id`.
     pub named: Vec<Spanned<String>>,
+}
+
+/// Transactions that a chain itself makes out of a deposit on its parent.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DepositRow {
+    /// Types of transactions, by their number; without any, those that nobody sends to nobody.
+    #[serde(default)]
+    pub kinds: Vec<u64>,
+    /// Who brings it; `{chain}` is the name of the chain.
+    pub protocol: Spanned<String>,
+}
+
+impl DepositRow {
+    /// `None` is a transaction that nobody sends to nobody.
+    pub fn speaks_of(&self, kind: Option<u64>) -> bool {
+        kind.map_or(self.kinds.is_empty(), |kind| self.kinds.contains(&kind))
+    }
+
+    pub fn protocol_on(&self, chain: &str) -> String {
+        self.protocol.get_ref().replace("{chain}", chain)
+    }
 }
 
 /// Written with one signature or several; in a `PackFile` every row has one.

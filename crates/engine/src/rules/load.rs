@@ -75,6 +75,7 @@ impl Loader {
         }
         self.contested();
         self.contested_programs();
+        self.contested_deposits();
         if !self.faults.is_empty() {
             return Err(self.faults);
         }
@@ -92,7 +93,22 @@ impl Loader {
         let own_actors = actors.values().flatten().filter(|rule| rule.own).map(|rule| rule.topic0);
         let own = own_events.chain(own_actors).collect();
         let lures = packs.iter().flat_map(|pack| &pack.file.lures).cloned().collect();
-        Ok(Rules { packs, events, calls, transfers, lures, actors, heard, own, chains, every, solana, digest })
+        let deposits = packs.iter().flat_map(|pack| &pack.file.deposit).cloned().collect();
+        Ok(Rules {
+            packs,
+            events,
+            calls,
+            transfers,
+            lures,
+            deposits,
+            actors,
+            heard,
+            own,
+            chains,
+            every,
+            solana,
+            digest,
+        })
     }
 
     fn pack(&mut self, source: Source<'_>, file: PackFile) {
@@ -317,6 +333,28 @@ impl Loader {
                 let program = Account::Solana(*program).to_string();
                 let what = format!("{} claims the instructions of {program} too", first.id);
                 found.push(Fault { file: format!("{}.toml", last.id), line: last.line_of(&program), what });
+            }
+        }
+        self.faults.extend(found);
+    }
+}
+
+impl Loader {
+    /// The same of deposits: one row says what brings those of a type.
+    fn contested_deposits(&mut self) {
+        let mut found = Vec::new();
+        let mut claimed: BTreeMap<Option<u64>, &str> = BTreeMap::new();
+        for pack in &self.packs {
+            for row in &pack.file.deposit {
+                let none = row.kinds.is_empty().then_some(None);
+                for kind in row.kinds.iter().copied().map(Some).chain(none) {
+                    if let Some(other) = claimed.insert(kind, &pack.id) {
+                        let kind = kind.map_or("nobody".to_owned(), |kind| format!("type {kind:#x}"));
+                        let what = format!("{other} says what brings deposits of {kind} too");
+                        let line = pack.line(&row.protocol.span());
+                        found.push(Fault { file: format!("{}.toml", pack.id), line, what });
+                    }
+                }
             }
         }
         self.faults.extend(found);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use alloy_primitives::U256;
 
 use super::abi::{Kind, Param, head_words};
+use crate::evm::json::Log;
 
 type Fault = String;
 
@@ -58,6 +59,14 @@ impl Field {
             Self::Topic(_) => None,
             Self::Word(at) => at.checked_mul(32),
             Self::Path(steps) => walk(data, steps, member),
+        }
+    }
+
+    /// The word of a log that it names.
+    pub fn in_log<'a>(&self, log: &'a Log, member: usize) -> Option<&'a [u8; 32]> {
+        match self {
+            Self::Topic(at) => log.topics.get(*at).map(|topic| &topic.0),
+            Self::Word(_) | Self::Path(_) => self.word(&log.data, member),
         }
     }
 

@@ -18,9 +18,6 @@ use crate::sources::Opinions;
 /// How deep calls inside calls are opened.
 const CALL_DEPTH_MAX: usize = 6;
 
-/// Transaction types that the chain itself makes out of a deposit on its parent: Arbitrum's and the OP stack's.
-const PARENT_DEPOSITS: [u64; 4] = [0x64, 0x68, 0x69, 0x7e];
-
 pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> Opinions {
     let mut is_cut = false;
     let said = asked(scene, rules, &mut is_cut);
@@ -37,11 +34,13 @@ fn asked(scene: &EvmScene<'_>, rules: &Rules, is_cut: &mut bool) -> Vec<Opinion>
     // A chain that takes its parent's messages in a transaction of nobody's mints what was deposited there.
     let is_system = transaction.from.is_zero() && target.is_zero();
     let is_minted = |leg: &Leg| leg.direction == Direction::In && leg.minted_or_burned;
-    let is_deposit = PARENT_DEPOSITS.contains(&transaction.kind()) && scene.legs.iter().all(is_coin_in);
     // Without a leg nothing was deposited: the first transaction of an OP-stack block only tells the chain about its parent.
-    if !scene.legs.is_empty() && (is_deposit || (is_system && scene.legs.iter().all(is_minted))) {
+    let brings = |is_brought: &dyn Fn(&Leg) -> bool| !scene.legs.is_empty() && scene.legs.iter().all(is_brought);
+    let of_type = rules.deposit(Some(transaction.kind())).filter(|_| brings(&is_coin_in));
+    let of_nobody = || rules.deposit(None).filter(|_| is_system && brings(&is_minted));
+    if let Some(bridge) = of_type.or_else(of_nobody) {
         // The chain itself says it, by its own bridge.
-        let bridge = format!("{} bridge", scene.facts.chain.name);
+        let bridge = bridge.protocol_on(&scene.facts.chain.name);
         let deposit = bare(scene, "evm/deposit", Category::BridgeIn);
         return vec![Opinion { strength: Strength::Verified, protocol: Some(bridge.into()), ..deposit }];
     }

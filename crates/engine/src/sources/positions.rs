@@ -53,17 +53,17 @@ fn decreased(scene: &EvmScene<'_>, matched: &Matched<'_>, beside: &Beside) -> Op
     let number = |word: &[u8; 32]| U256::from_be_bytes(*word);
     let mut paid = Vec::new();
     for (own, _) in beside.shared.iter().filter(|pair| !is_key(pair)) {
-        paid.push(Paid { collected: matched.log.field(own, 0).map(number)?, principal: U256::ZERO });
+        paid.push(Paid { collected: own.in_log(matched.log, 0).map(number)?, principal: U256::ZERO });
     }
     for log in scene.facts.receipt.logs.iter().filter(|log| log.address == matched.log.address) {
         let is_same =
-            beside.shared.iter().filter(is_key).all(|(own, other)| matched.log.field(own, 0) == log.field(other, 0));
+            beside.shared.iter().filter(is_key).all(|(own, other)| own.in_log(matched.log, 0) == other.in_log(log, 0));
         if log.topic0() != Some(beside.topic0) || !is_same {
             continue;
         }
         let amounts = beside.shared.iter().filter(|pair| !is_key(pair));
         for (paid, (_, other)) in paid.iter_mut().zip(amounts) {
-            paid.principal = paid.principal.checked_add(log.field(other, 0).map(number)?)?;
+            paid.principal = paid.principal.checked_add(other.in_log(log, 0).map(number)?)?;
         }
     }
     Some(paid)

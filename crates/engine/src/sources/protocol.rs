@@ -197,7 +197,7 @@ impl Words for LogWords<'_> {
     }
 
     fn word(&self, field: &Field, member: usize) -> Option<&[u8; 32]> {
-        self.0.field(field, member)
+        field.in_log(self.0, member)
     }
 
     fn count(&self, field: &Field) -> Option<usize> {
