@@ -48,6 +48,7 @@ pub struct RecordedLog {
 #[serde(deny_unknown_fields)]
 pub struct RecordedCall {
     pub to: Address,
+    /// What is behind the last word that a rule reads may be left out.
     pub input: Bytes,
 }
 

@@ -62,7 +62,7 @@ fn reader_over(config: &Config, demo: Demo, record: Option<&Path>, shelf: Shelf)
     let cache = Arc::new(Cache::new(u64::from(config.cache_memory_mib).saturating_mul(1024 * 1024), shelf, disk_bytes));
     let memory: Arc<dyn TokenMemory> = cache.clone();
     let upstreams = upstreams(config, &registry, demo, record, &memory)?;
-    let knowledge = Knowledge::new(rules(config)?, treatments()?, registry.chains().map(|chain| &**chain));
+    let knowledge = Knowledge::new(rules(config)?, treatments()?, registry.chains().iter().map(|chain| &**chain));
     Ok(Reader::new(knowledge, registry, upstreams, cache))
 }
 
@@ -111,7 +111,7 @@ fn refused(what: &str, faults: &[Fault]) -> anyhow::Error {
 /// What verdicts are made of, without an upstream: for commands that look at the rules alone.
 pub(crate) fn knowledge(config: &Config) -> anyhow::Result<Knowledge> {
     let registry = registry(config, Demo::Off)?;
-    Ok(Knowledge::new(rules(config)?, treatments()?, registry.chains().map(|chain| &**chain)))
+    Ok(Knowledge::new(rules(config)?, treatments()?, registry.chains().iter().map(|chain| &**chain)))
 }
 
 pub(crate) fn registry(config: &Config, demo: Demo) -> anyhow::Result<Registry> {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
+use engine::cases::recorded;
 use engine::rules::Pack;
 use engine::rules::file::{InstructionRow, PackFile, Way};
 use engine::{Category, Treatments};
@@ -37,7 +38,11 @@ pub(super) fn run(config: &Config, command: &Command) -> anyhow::Result<ExitCode
                 let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
                 bail!("{} faults in the cases:\n{}", faults.len(), lines.join("\n"));
             }
+            let (with, without) = (recorded::packs_with_rules(rules).count(), recorded::packs_without(rules).len());
             print(&format!("The rules are sound and every case is read as it says: {totals}"));
+            print(&format!(
+                "Of {with} packs with rules for events, calls or instructions, {without} name no recorded reading.\n"
+            ));
         }
         Command::List => {
             let rows = rules.packs.iter().map(|pack| {
@@ -93,6 +98,17 @@ fn page(pack: &Pack, treatments: &Treatments) -> String {
         };
         let _ = writeln!(out, "  reads  {reads}");
     }
+    if !file.recorded.is_empty() {
+        let _ = writeln!(out, "\n## Recorded");
+    }
+    for row in &file.recorded {
+        let from = row.tx.as_ref().or(row.demo.as_ref()).map_or("", String::as_str);
+        let means = row
+            .means
+            .as_deref()
+            .map_or_else(|| "what the calls inside it mean".to_owned(), |it| treated(it, treatments));
+        let _ = writeln!(out, "\n{from}\n  holds  {}\n  means  {means}", row.reads.get_ref());
+    }
     out
 }
 
@@ -140,7 +156,10 @@ fn rows(file: &PackFile, treatments: &Treatments, out: &mut String) {
     for row in &file.call {
         let _ = writeln!(out, "\ncall {}\n  on     {}", row.signature.get_ref(), row.on);
         legs(out, &row.out, &row.incoming);
-        let means = row.means.as_deref().map_or_else(|| "what the calls inside it mean".to_owned(), meaning);
+        let means = row
+            .means
+            .as_deref()
+            .map_or_else(|| "what the calls inside it mean".to_owned(), |it| meaning(it, treatments));
         let _ = writeln!(out, "  means  {means}");
     }
     for row in &file.instruction {
