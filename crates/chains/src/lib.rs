@@ -4,6 +4,7 @@ pub mod error;
 pub mod evm;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
+pub mod http;
 pub mod kept;
 pub mod memory;
 pub mod probe;

@@ -5,10 +5,11 @@
 use std::collections::BTreeSet;
 
 /// What the engine may depend on. None of these does IO; jiff only formats a time that is given, utoipa only describes the answer.
-const ALLOWED: [&str; 10] = [
+const ALLOWED: [&str; 11] = [
     "alloy-json-abi",
     "alloy-primitives",
     "bs58",
+    "five8",
     "jiff",
     "serde",
     "serde_json",
