@@ -21,7 +21,7 @@ pub struct Client {
 
 impl Client {
     pub fn new(url: &str, key: &str) -> anyhow::Result<Self> {
-        let http = reqwest::Client::builder()
+        let http = chains::http::client_builder()
             .no_gzip()
             .no_proxy()
             .tcp_nodelay(true)

@@ -5,6 +5,7 @@ mod evm;
 mod family;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
+pub mod http;
 pub mod kept;
 pub mod memory;
 pub mod probe;

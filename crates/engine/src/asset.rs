@@ -5,7 +5,7 @@ use std::fmt;
 use alloy_primitives::{Address, U256, hex};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::base58::Base58;
+use crate::base58::{self, Base58};
 
 /// An address of either family. EVM addresses are written in lower-case hex, Solana's in base58.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -13,9 +13,6 @@ pub enum Account {
     Evm(Address),
     Solana([u8; 32]),
 }
-
-/// 32 bytes never need more base58 characters than this.
-const SOLANA_ADDRESS_CHARS_MAX: usize = 44;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an address is `0x` and 40 hexadecimal digits (EVM), or base58 of 32 bytes (Solana)")]
@@ -30,11 +27,7 @@ impl Account {
                 _ => Err(InvalidAddress),
             };
         }
-        if text.len() > SOLANA_ADDRESS_CHARS_MAX {
-            return Err(InvalidAddress);
-        }
-        let bytes = bs58::decode(text).into_vec().map_err(|_| InvalidAddress)?;
-        bytes.try_into().map(Self::Solana).map_err(|_| InvalidAddress)
+        base58::read_address(text).map(Self::Solana).ok_or(InvalidAddress)
     }
 
     pub fn evm(&self) -> Option<Address> {
@@ -63,7 +56,7 @@ impl fmt::Display for Account {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Evm(address) => f.write_str(hex::Buffer::<20, true>::new().format(address)),
-            Self::Solana(bytes) => f.write_str(Base58::of(bytes).as_str()),
+            Self::Solana(bytes) => f.write_str(Base58::address(bytes).as_str()),
         }
     }
 }
@@ -84,7 +77,7 @@ impl Serialize for Account {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Evm(address) => serializer.serialize_str(hex::Buffer::<20, true>::new().format(address)),
-            Self::Solana(bytes) => serializer.serialize_str(Base58::of(bytes).as_str()),
+            Self::Solana(bytes) => serializer.serialize_str(Base58::address(bytes).as_str()),
         }
     }
 }

@@ -1,62 +1,45 @@
-//! Base58, as Solana writes addresses and signatures. Five digits come off the number with each division: an answer holds a dozen
-//! addresses, and one digit at a time would cost as much as all the rest of it.
-
-const DIGITS: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
-const FIVE_DIGITS: u64 = 58 * 58 * 58 * 58 * 58;
-/// A signature is 64 bytes.
-const BYTES_MAX: usize = 64;
-/// 64 bytes need 88 digits, which come in groups of five.
-const CHARS_MAX: usize = 90;
+//! Base58, as Solana writes addresses (32 bytes) and signatures (64). `five8` knows only these two lengths and is an order of magnitude
+//! faster than `bs58`, which reads what may have any length: the data of instructions.
 
 /// Written bytes, on the stack.
 #[derive(Debug, Clone, Copy)]
 pub struct Base58 {
-    chars: [u8; CHARS_MAX],
-    start: usize,
+    chars: [u8; five8::BASE58_ENCODED_64_MAX_LEN],
+    length: usize,
 }
 
 impl Base58 {
-    /// Of an address or a signature.
-    pub fn of<const N: usize>(bytes: &[u8; N]) -> Self {
-        const { assert!(N.is_multiple_of(4) && N <= BYTES_MAX) };
-        let mut number = [0_u32; BYTES_MAX / 4];
-        let words = bytes.as_chunks::<4>().0;
-        for (limb, word) in number.iter_mut().zip(words) {
-            *limb = u32::from_be_bytes(*word);
+    pub fn address(bytes: &[u8; 32]) -> Self {
+        let mut written = [0; five8::BASE58_ENCODED_32_MAX_LEN];
+        let length = usize::from(five8::encode_32(bytes, &mut written));
+        let mut chars = [0; five8::BASE58_ENCODED_64_MAX_LEN];
+        for (char, digit) in chars.iter_mut().zip(written) {
+            *char = digit;
         }
-        let mut open = number.get_mut(..N / 4).unwrap_or_default();
-        let mut written = Self { chars: [b'1'; CHARS_MAX], start: CHARS_MAX };
-        while let Some(first) = open.iter().position(|limb| *limb != 0) {
-            open = open.get_mut(first..).unwrap_or_default();
-            let mut rest = 0_u64;
-            for limb in open.iter_mut() {
-                let value = (rest << 32) | u64::from(*limb);
-                // The rest is below the divisor, so the quotient fits.
-                *limb = u32::try_from(value / FIVE_DIGITS).unwrap_or(u32::MAX);
-                rest = value % FIVE_DIGITS;
-            }
-            written.put(u32::try_from(rest).unwrap_or_default());
-        }
-        let padding = written.chars.iter().skip(written.start).take_while(|digit| **digit == b'1').count();
-        let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
-        // Each zero byte in front is written as one digit.
-        written.start = written.start.saturating_add(padding).saturating_sub(zeros);
-        written
+        Self { chars, length }
+    }
+
+    pub fn signature(bytes: &[u8; 64]) -> Self {
+        let mut chars = [0; five8::BASE58_ENCODED_64_MAX_LEN];
+        let length = usize::from(five8::encode_64(bytes, &mut chars));
+        Self { chars, length }
     }
 
     pub fn as_str(&self) -> &str {
-        std::str::from_utf8(self.chars.get(self.start..).unwrap_or_default()).unwrap_or_default()
+        std::str::from_utf8(self.chars.get(..self.length).unwrap_or_default()).unwrap_or_default()
     }
+}
 
-    fn put(&mut self, mut group: u32) {
-        let end = self.start;
-        self.start = end.saturating_sub(5);
-        for place in self.chars.get_mut(self.start..end).unwrap_or_default().iter_mut().rev() {
-            let digit = usize::try_from(group % 58).unwrap_or_default();
-            *place = DIGITS.get(digit).copied().unwrap_or_default();
-            group /= 58;
-        }
-    }
+/// `None` for what is not base58 of exactly 32 bytes.
+pub fn read_address(text: &str) -> Option<[u8; 32]> {
+    let mut bytes = [0; 32];
+    five8::decode_32(text, &mut bytes).ok().map(|()| bytes)
+}
+
+/// `None` for what is not base58 of exactly 64 bytes.
+pub fn read_signature(text: &str) -> Option<[u8; 64]> {
+    let mut bytes = [0; 64];
+    five8::decode_64(text, &mut bytes).ok().map(|()| bytes)
 }
 
 #[cfg(test)]
@@ -64,21 +47,46 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn read_by_bs58<const N: usize>(text: &str) -> Option<[u8; N]> {
+        bs58::decode(text).into_vec().ok()?.try_into().ok()
+    }
+
+    fn agrees(text: &str) {
+        assert_eq!(read_address(text), read_by_bs58(text), "{text:?}");
+        assert_eq!(read_signature(text), read_by_bs58(text), "{text:?}");
+    }
+
     #[test]
     fn zeros_in_front_are_kept() {
-        assert_eq!(Base58::of(&[0; 32]).as_str(), "1".repeat(32));
-        assert_eq!(Base58::of(&[0xff; 64]).as_str(), bs58::encode([0xff; 64]).into_string());
+        assert_eq!(Base58::address(&[0; 32]).as_str(), "1".repeat(32));
+        assert_eq!(Base58::signature(&[0xff; 64]).as_str(), bs58::encode([0xff; 64]).into_string());
+    }
+
+    #[test]
+    fn text_of_another_length_is_refused() {
+        for count in 0..=90 {
+            agrees(&"1".repeat(count));
+            agrees(&"z".repeat(count));
+            agrees(&bs58::encode(vec![0xff; count]).into_string());
+        }
     }
 
     proptest! {
         #[test]
-        fn it_writes_what_the_reader_reads(mut bytes: [u8; 32], zeros in 0_usize..32, more: [u8; 32]) {
+        fn it_writes_and_reads_as_bs58_does(mut bytes: [u8; 32], zeros in 0_usize..=32, more: [u8; 32]) {
             bytes[..zeros].fill(0);
-            let written = Base58::of(&bytes);
+            let written = Base58::address(&bytes);
             prop_assert_eq!(written.as_str(), bs58::encode(bytes).into_string());
+            prop_assert_eq!(read_address(written.as_str()), Some(bytes));
             let signature: [u8; 64] = [bytes, more].concat().try_into().unwrap();
-            let written = Base58::of(&signature);
+            let written = Base58::signature(&signature);
             prop_assert_eq!(written.as_str(), bs58::encode(signature).into_string());
+            prop_assert_eq!(read_signature(written.as_str()), Some(signature));
+        }
+
+        #[test]
+        fn it_refuses_what_bs58_refuses(text in "[1-9A-Za-z]{43,44}|[1-9A-HJ-NP-Za-km-z]{86,88}|1{0,3}[1-9A-HJ-NP-Za-km-z]{30,44}|.{0,90}") {
+            agrees(&text);
         }
     }
 }

@@ -4,13 +4,11 @@ use std::fmt;
 
 use alloy_primitives::{B256, hex};
 
-use crate::base58::Base58;
+use crate::base58::{self, Base58};
 use crate::chain::Family;
 
 /// A Solana signature is exactly this many bytes.
 const SIGNATURE_BYTES: usize = 64;
-/// 64 bytes never need more base58 characters than this, so longer text is refused before any decoding.
-const SIGNATURE_CHARS_MAX: usize = 88;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TxHash {
@@ -39,11 +37,7 @@ impl TxHash {
     }
 
     fn parse_solana(text: &str) -> Result<Self, InvalidHash> {
-        if text.len() > SIGNATURE_CHARS_MAX {
-            return Err(InvalidHash);
-        }
-        let bytes = bs58::decode(text).into_vec().map_err(|_| InvalidHash)?;
-        bytes.try_into().map(Self::Solana).map_err(|_| InvalidHash)
+        base58::read_signature(text).map(Self::Solana).ok_or(InvalidHash)
     }
 
     pub fn family(&self) -> Family {
@@ -58,7 +52,7 @@ impl fmt::Display for TxHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Evm(hash) => f.write_str(hex::Buffer::<32, true>::new().format(hash)),
-            Self::Solana(signature) => f.write_str(Base58::of(signature).as_str()),
+            Self::Solana(signature) => f.write_str(Base58::signature(signature).as_str()),
         }
     }
 }

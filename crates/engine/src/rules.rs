@@ -312,6 +312,7 @@ impl Rules {
 }
 
 /// Look-alikes fold to what a reader would take them for: case, invisible characters and the commonest foreign letters.
+/// Not `unicode-security`: its skeletons take `0` for `O` and `1` for `l`, so USD0, a token of its own, would imitate USDO; and its `₮` is no `T`.
 pub fn fold_symbol(symbol: &str) -> String {
     if symbol.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
         return symbol.to_ascii_uppercase();

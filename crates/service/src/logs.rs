@@ -9,7 +9,10 @@ use std::panic::PanicHookInfo;
 use std::sync::Arc;
 
 use anyhow::bail;
-use tracing_subscriber::EnvFilter;
+use tracing::Level;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use lines::LineFormat;
 pub(crate) use writer::{Flush, lost};
@@ -35,15 +38,22 @@ pub(crate) fn start() -> anyhow::Result<Flush> {
         Some("json") => Format::Json,
         Some(_) => bail!("TAXON_LOG_FORMAT is neither text nor json"),
     };
-    let level = std::env::var("TAXON_LOG").unwrap_or_else(|_| "info".to_owned());
-    let level = if ["error", "warn", "info", "debug"].contains(&level.as_str()) { level } else { "info".to_owned() };
+    let level = match std::env::var("TAXON_LOG").ok().as_deref() {
+        Some("error") => Level::ERROR,
+        Some("warn") => Level::WARN,
+        Some("debug") => Level::DEBUG,
+        _ => Level::INFO,
+    };
     let (writer, flush) = writer::start(format)?;
+    // Only our own targets: the HTTP client would log upstream addresses.
+    let ours = Targets::new().with_targets(["taxon", "chains", "engine"].map(|target| (target, level)));
     tracing_subscriber::fmt()
-        // Only our own targets: the HTTP client would log upstream addresses.
-        .with_env_filter(EnvFilter::new(format!("taxon={level},chains={level},engine={level}")))
+        .with_max_level(level)
         .with_ansi(false)
         .event_format(LineFormat(format))
         .with_writer(writer)
+        .finish()
+        .with(ours)
         .init();
     std::panic::set_hook(Box::new(panicked));
     Ok(flush)

@@ -62,7 +62,7 @@ fn event_id(entry: &Entry) -> String {
 /// Delivers what waits, for as long as the service runs.
 pub(crate) async fn deliver(store: Store, sink: Sink) {
     let holder = format!("{:032x}", rand::random::<u128>());
-    let client = reqwest::Client::builder()
+    let client = chains::http::client_builder()
         .timeout(Duration::from_secs(ANSWER_SECONDS_MAX))
         .redirect(reqwest::redirect::Policy::none())
         .build();

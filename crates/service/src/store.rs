@@ -9,6 +9,7 @@ pub mod backup;
 mod history;
 mod inspect;
 mod links;
+mod migrations;
 mod owners;
 mod postgres;
 mod shelf;
@@ -31,6 +32,23 @@ pub use links::Link;
 pub use owners::OwnerRow;
 pub use shelf::{Clearing, Found, Pile, Shelf, ShelfRow};
 pub use turn::{Grant, Outcome, Payer, Posted, Resets, Settled, Turn, Turned};
+
+/// Reads a row of either engine into a struct whose fields are named after its columns. `sqlx::FromRow` could be derived instead, but
+/// sqlx's macros need the whole of sqlx, its drivers, SQLite's C and TLS compiled a second time for the compiler itself.
+macro_rules! from_row {
+    ($row:ident: $($column:ident),+) => {
+        $crate::store::from_row!(@sqlx::sqlite::SqliteRow, $row: $($column),+);
+        $crate::store::from_row!(@sqlx::postgres::PgRow, $row: $($column),+);
+    };
+    (@$engine_row:ty, $row:ident: $($column:ident),+) => {
+        impl sqlx::FromRow<'_, $engine_row> for $row {
+            fn from_row(row: &$engine_row) -> Result<Self, sqlx::Error> {
+                Ok(Self { $($column: sqlx::Row::try_get(row, stringify!($column))?),+ })
+            }
+        }
+    };
+}
+use from_row;
 
 /// A call holds its places this long: longer than reading takes, and short enough that a crash frees them within a minute.
 pub const HOLD: Duration = Duration::from_secs(45);
@@ -143,7 +161,6 @@ pub struct Key {
 }
 
 /// A key and its owner, as they stand in the database.
-#[derive(sqlx::FromRow)]
 struct KeyRow {
     id: String,
     hash: Vec<u8>,
@@ -157,6 +174,8 @@ struct KeyRow {
     last_used_at: Option<i64>,
     revoked_at: Option<i64>,
 }
+
+from_row!(KeyRow: id, hash, owner_id, email, name, metered, tier, pool, created_at, last_used_at, revoked_at);
 
 impl From<KeyRow> for Key {
     fn from(row: KeyRow) -> Self {
@@ -177,16 +196,17 @@ impl From<KeyRow> for Key {
 }
 
 /// What `/quota-status` tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::FromRow)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing {
     pub used: i64,
     /// The hash that was asked for was counted in this period.
-    #[sqlx(rename = "counted")]
     pub is_counted: bool,
 }
 
+from_row!(Standing: used, is_counted);
+
 /// One row of the ledger, as an auditor reads it.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, sqlx::FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Entry {
     pub owner: Option<String>,
     pub payer: String,
@@ -200,6 +220,8 @@ pub struct Entry {
     /// Milliseconds since 1970.
     pub at: i64,
 }
+
+from_row!(Entry: owner, payer, period, hash, billed, category, chain, key_id, request_id, at);
 
 /// Which rows of the ledger.
 #[derive(Debug, Clone, Default)]
@@ -219,7 +241,7 @@ impl Entry {
 }
 
 /// A payer and period whose counter is not the sum of its rows.
-#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Imbalance {
     pub payer: String,
     pub period: String,
@@ -227,16 +249,28 @@ pub struct Imbalance {
     pub rows: i64,
 }
 
+from_row!(Imbalance: payer, period, used, rows);
+
 /// A metered classification that waits for the billing rail.
-#[derive(Debug, Clone, sqlx::FromRow)]
+#[derive(Debug, Clone)]
 pub struct Event {
     pub seq: i64,
-    #[sqlx(flatten)]
     pub entry: Entry,
 }
 
+impl<'r, R: sqlx::Row> sqlx::FromRow<'r, R> for Event
+where
+    Entry: sqlx::FromRow<'r, R>,
+    i64: sqlx::Decode<'r, R::Database> + sqlx::Type<R::Database>,
+    &'static str: sqlx::ColumnIndex<R>,
+{
+    fn from_row(row: &'r R) -> Result<Self, sqlx::Error> {
+        Ok(Self { seq: row.try_get("seq")?, entry: Entry::from_row(row)? })
+    }
+}
+
 /// What the outbox holds of one payer.
-#[derive(Debug, Clone, serde::Serialize, sqlx::FromRow)]
+#[derive(Debug, Clone, serde::Serialize)]
 pub struct Waiting {
     pub payer: String,
     pub owner: Option<String>,
@@ -247,6 +281,8 @@ pub struct Waiting {
     pub retry_at: Option<i64>,
     pub reason: Option<String>,
 }
+
+from_row!(Waiting: payer, owner, waiting, oldest, failures, retry_at, reason);
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Purged {

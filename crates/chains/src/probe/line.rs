@@ -69,7 +69,7 @@ impl Line {
         if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
             return Err(Failure::InvalidAddress);
         }
-        let client = Client::builder()
+        let client = crate::http::client_builder()
             .redirect(reqwest::redirect::Policy::none())
             .user_agent(concat!("taxon/", env!("CARGO_PKG_VERSION")))
             .build()

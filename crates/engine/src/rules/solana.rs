@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::file::InstructionRow;
 use super::{Holder, compile, fold_symbol};
+use crate::base58;
 use crate::category::{Category, Presence};
 use crate::opinion::Role;
 use crate::solana::Key;
@@ -121,11 +122,7 @@ impl SolanaRules {
 }
 
 pub fn key(text: &str) -> Result<Key, String> {
-    let mut key = [0; 32];
-    match bs58::decode(text).onto(&mut key) {
-        Ok(32) => Ok(key),
-        _ => Err(format!("`{text}` is no Solana address")),
-    }
+    base58::read_address(text).ok_or_else(|| format!("`{text}` is no Solana address"))
 }
 
 pub fn instruction(pack: usize, stem: &str, row: &InstructionRow) -> Result<InstructionRule, String> {

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Key;
+use crate::base58;
 
 /// Accounts of one transaction; an index is one byte.
 pub const ACCOUNTS_MAX: usize = 256;
@@ -170,8 +171,9 @@ impl Transaction {
         let loaded = loaded.map_or_else(Vec::new, |loaded| [loaded.writable.as_slice(), &loaded.readonly].concat());
         let lookups = message.address_table_lookups.as_ref().is_some_and(|lookups| !lookups.is_empty());
         let names = message.account_keys.iter().chain(&loaded).take(ACCOUNTS_MAX);
-        let keys = names.map(|name| decode(name)).collect::<Result<Vec<Key>, Malformed>>()?;
-        let signatures = answer.transaction.signatures.iter().map(|text| decode(text)).collect::<Result<_, _>>()?;
+        let keys = names.map(|name| read_key(name)).collect::<Result<Vec<Key>, Malformed>>()?;
+        let signatures = answer.transaction.signatures.iter().map(|text| base58::read_signature(text).ok_or(Malformed));
+        let signatures = signatures.collect::<Result<_, _>>()?;
         let inner = answer.meta.as_ref().and_then(|meta| meta.inner_instructions.as_deref()).unwrap_or_default();
         Ok(Self {
             slot: answer.slot,
@@ -246,8 +248,8 @@ fn effects(keys: &[Key], meta: &Meta) -> Result<Effects, Malformed> {
         }
         for balance in balances {
             let Some(key) = keys.get(balance.account_index).copied() else { continue };
-            let mint = decode(&balance.mint)?;
-            let owner = balance.owner.as_deref().map(decode).transpose()?;
+            let mint = read_key(&balance.mint)?;
+            let owner = balance.owner.as_deref().map(read_key).transpose()?;
             let amount = balance.ui_token_amount.amount.parse().map_err(|_| Malformed)?;
             let known = token_accounts.iter().position(|account| account.key == key && account.mint == mint);
             let known = known.unwrap_or_else(|| {
@@ -285,10 +287,6 @@ mod signatures {
     }
 }
 
-fn decode<const N: usize>(text: &str) -> Result<[u8; N], Malformed> {
-    let mut bytes = [0; N];
-    match bs58::decode(text).onto(&mut bytes) {
-        Ok(length) if length == N => Ok(bytes),
-        _ => Err(Malformed),
-    }
+fn read_key(text: &str) -> Result<Key, Malformed> {
+    base58::read_address(text).ok_or(Malformed)
 }

@@ -26,7 +26,7 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
     let url = args.url.clone().unwrap_or_else(|| format!("http://{}", reachable(config.listen)));
     let path = if args.alive { "/healthz" } else { "/readyz" };
     // Never through a proxy: the service itself is asked.
-    let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(ANSWER_SECONDS_MAX)).build()?;
+    let client = chains::http::client_builder().no_proxy().timeout(Duration::from_secs(ANSWER_SECONDS_MAX)).build()?;
     let asked = client.get(format!("{}{path}", url.trim_end_matches('/'))).send().await;
     // The address may hold a password, so the client's own words stay here.
     let answer = asked.map_err(reqwest::Error::without_url).context("the service does not answer")?;

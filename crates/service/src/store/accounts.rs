@@ -2,19 +2,21 @@
 
 use std::time::Duration;
 
-use super::{Store, StoreError, either, millis, on};
+use super::{Store, StoreError, either, from_row, millis, on};
 
 /// Sessions of one account that stand at once; with one more the oldest ends.
 pub(super) const SESSIONS_MAX: i64 = 20;
 
 /// Who may sign in.
-#[derive(Clone, sqlx::FromRow)]
+#[derive(Clone)]
 pub struct Account {
     pub owner_id: String,
     pub email: String,
     pub password_hash: String,
     pub is_operator: bool,
 }
+
+from_row!(Account: owner_id, email, password_hash, is_operator);
 
 impl std::fmt::Debug for Account {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -23,13 +25,15 @@ impl std::fmt::Debug for Account {
 }
 
 /// Whose session it is.
-#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionOwner {
     pub owner_id: String,
     pub email: String,
     pub is_operator: bool,
     expires_at: i64,
 }
+
+from_row!(SessionOwner: owner_id, email, is_operator, expires_at);
 
 /// A session as it begins. Only the token's hash is kept.
 #[derive(Debug, Clone)]

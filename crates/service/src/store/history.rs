@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sqlx::QueryBuilder;
 
-use super::{PURGE_ROWS_MAX, Payer, Resets, Store, StoreError, on};
+use super::{PURGE_ROWS_MAX, Payer, Resets, Store, StoreError, from_row, on};
 
 /// Rows of one statement. SQLite takes 32,766 parameters, of which a row needs 12.
 const ROWS_MAX: usize = 500;
@@ -46,7 +46,7 @@ pub struct Refusal {
 }
 
 /// A reading, with the person's review where there is one.
-#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadingRow {
     pub hash: String,
     pub wallet: String,
@@ -65,6 +65,8 @@ pub struct ReadingRow {
     /// Milliseconds since 1970.
     pub reviewed_at: Option<i64>,
 }
+
+from_row!(ReadingRow: hash, wallet, chain, category, treatment, taxable, confidence, needs_review, protocol, note, at, review_category, review_comment, reviewed_at);
 
 impl ReadingRow {
     /// Where the next page starts.

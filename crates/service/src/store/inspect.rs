@@ -9,7 +9,7 @@ use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions, Connection};
 
-use super::{Database, StoreError, postgres, sqlite};
+use super::{Database, StoreError, migrations};
 
 const CONNECT_SECONDS_MAX: u64 = 5;
 /// A running service holds the write lock for moments only.
@@ -45,7 +45,7 @@ pub async fn inspect(database: &Database) -> Result<Inspected, StoreError> {
 }
 
 async fn inspect_sqlite(path: &Path) -> Result<Inspected, StoreError> {
-    let known = newest(&sqlite::migrator());
+    let known = newest(&migrations::sqlite());
     let folder = path.ancestors().skip(1).find(|folder| folder.is_dir()).unwrap_or(Path::new("."));
     let free_bytes = rustix::fs::statvfs(folder).ok().map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
     let mut seen = Inspected {
@@ -105,7 +105,7 @@ async fn inspect_postgres(url: &str) -> Result<Inspected, StoreError> {
     Ok(Inspected {
         is_there: true,
         version,
-        known: newest(&postgres::migrator()),
+        known: newest(&migrations::postgres()),
         server: Some(server),
         latency: median(took),
         clock_ahead_millis: ahead.get(ahead.len() / 2).copied(),

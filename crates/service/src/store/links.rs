@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::accounts::{SESSIONS_MAX, begin_session};
-use super::{NewSession, Store, StoreError, millis, on};
+use super::{NewSession, Store, StoreError, from_row, millis, on};
 
 /// What a one-time link is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,11 +12,12 @@ pub enum Link {
     Password { owner_id: String, email: String },
 }
 
-#[derive(sqlx::FromRow)]
 struct LinkRow {
     owner_id: Option<String>,
     email: Option<String>,
 }
+
+from_row!(LinkRow: owner_id, email);
 
 impl Store {
     /// A fresh link to become the operator, which ends older ones; false where there is an operator.

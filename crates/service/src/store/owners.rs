@@ -1,12 +1,12 @@
 //! Owners as the operator sees them, and the keys of one owner. Every statement on keys names the owner, so another's key is not there.
 
-use super::{Key, KeyRow, Resets, Store, StoreError, on};
+use super::{Key, KeyRow, Resets, Store, StoreError, from_row, on};
 
 /// Revoked keys of one owner that are still listed; with one more the oldest goes.
 const REVOKED_MAX: i64 = 100;
 
 /// One owner with what stands and what is used.
-#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnerRow {
     pub id: String,
     pub email: String,
@@ -22,6 +22,8 @@ pub struct OwnerRow {
     /// Seconds since 1970.
     pub created_at: i64,
 }
+
+from_row!(OwnerRow: id, email, tier, pool, has_account, is_operator, keys, used, created_at);
 
 macro_rules! owner_rows {
     ($which:literal) => {

@@ -11,7 +11,7 @@ use sqlx::{Connection, PgPool, Row};
 use super::{
     Billing, Clock, Cursor, DELAY_MILLIS_MAX, EVENTS_MAX, Entry, Event, Filter, Grant, HOLD, Imbalance, Key, KeyRow,
     NewKey, PAGE_ROWS_MAX, PURGE_ROWS_MAX, Payer, Posted, Purged, Standing, StoreError, Turn, Turned, Waiting,
-    migration_failed, millis,
+    migration_failed, migrations, millis,
 };
 
 /// What the server knows our connections by.
@@ -241,7 +241,7 @@ impl Postgres {
                      (SELECT max(period COLLATE \"C\") FROM pools WHERE payer = $1)) AS period)
                  SELECT coalesce((SELECT used FROM pools WHERE payer = $1 AND period = now.period), 0) AS used,
                         EXISTS (SELECT 1 FROM entries
-                                WHERE payer = $1 AND period = now.period AND hash = $3 AND billed <> 'free') AS counted
+                                WHERE payer = $1 AND period = now.period AND hash = $3 AND billed <> 'free') AS is_counted
                  FROM now",
             )
             .bind(&payer.id)
@@ -461,10 +461,6 @@ fn options(url: &str) -> Result<PgConnectOptions, StoreError> {
     Ok(options.application_name(APPLICATION))
 }
 
-pub(super) fn migrator() -> sqlx::migrate::Migrator {
-    sqlx::migrate!("../../migrations/postgres")
-}
-
 /// On a connection of its own, which may wait for the lock, and work, as long as it takes.
 async fn migrate(options: &PgConnectOptions) -> Result<(), StoreError> {
     let patience = Duration::from_secs(ACQUIRE_SECONDS_MAX);
@@ -474,7 +470,7 @@ async fn migrate(options: &PgConnectOptions) -> Result<(), StoreError> {
     if version.0 < VERSION_MIN {
         return Err(StoreError::Unusable("PostgreSQL 15 or later is needed".to_owned()));
     }
-    let migrator = migrator();
+    let migrator = migrations::postgres();
     migrator.run(&pool).await.map_err(|error| migration_failed(error, &migrator))?;
     pool.close().await;
     Ok(())

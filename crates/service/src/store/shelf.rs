@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::{Database, Store, StoreError};
+use super::{Database, Store, StoreError, from_row};
 
 /// Rows that wait to be written, and their bytes; past either new ones are forgotten.
 const WRITES_WAITING_MAX: usize = 20_000;
@@ -58,15 +58,17 @@ impl Room {
 }
 
 /// What was found under a key.
-#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     pub key: String,
     pub chain: String,
     pub body: Vec<u8>,
 }
 
+from_row!(Found: key, chain, body);
+
 /// What stands on the shelf, by kind and chain.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, sqlx::FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Pile {
     pub kind: String,
     pub chain: String,
@@ -76,6 +78,8 @@ pub struct Pile {
     pub oldest: i64,
     pub newest: i64,
 }
+
+from_row!(Pile: kind, chain, rows, bytes, oldest, newest);
 
 /// Which rows to clear; `None` is all of them.
 #[derive(Debug, Clone, Default)]

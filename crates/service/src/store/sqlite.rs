@@ -19,7 +19,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 use super::{
     Billing, Clock, Cursor, DELAY_MILLIS_MAX, EVENTS_MAX, Entry, Event, Filter, Imbalance, Key, KeyRow, NewKey,
     PAGE_ROWS_MAX, PURGE_ROWS_MAX, Payer, Purged, Standing, StoreError, Turn, Turned, Waiting, migration_failed,
-    millis,
+    migrations, millis,
 };
 use checkpoints::{LOG_BYTES, LOG_PAGES_MAX};
 use writer::TurnWriter;
@@ -225,7 +225,7 @@ impl Sqlite {
             "WITH now AS (SELECT max(?2, coalesce((SELECT max(period) FROM pools WHERE payer = ?1), '')) AS period)
              SELECT coalesce((SELECT used FROM pools WHERE payer = ?1 AND period = now.period), 0) AS used,
                     EXISTS (SELECT 1 FROM entries
-                            WHERE payer = ?1 AND period = now.period AND hash = ?3 AND billed <> 'free') AS counted
+                            WHERE payer = ?1 AND period = now.period AND hash = ?3 AND billed <> 'free') AS is_counted
              FROM now",
         )
         .bind(&payer.id)
@@ -424,16 +424,12 @@ fn options(path: &Path) -> SqliteConnectOptions {
 }
 
 async fn migrate(pool: &SqlitePool) -> Result<(), StoreError> {
-    let migrator = migrator();
+    let migrator = migrations::sqlite();
     migrator.run(pool).await.map_err(|error| migration_failed(error, &migrator))
 }
 
 fn is_locked(error: &sqlx::Error) -> bool {
     error.as_database_error().is_some_and(|error| error.message().contains("locked"))
-}
-
-pub(super) fn migrator() -> sqlx::migrate::Migrator {
-    sqlx::migrate!("../../migrations/sqlite")
 }
 
 /// SQLite has no lock around migrations, so a file beside the database is one. It is let go when the file is closed.

@@ -57,7 +57,7 @@ impl Proxy {
         command.arg("-c").arg(&config).args(["-g", "daemon off; user root;"]);
         let process = Running::start(&command);
         let url = format!("http://127.0.0.1:{port}");
-        wait_for(&url, async |url| reqwest::get(format!("{url}/healthz")).await.is_ok()).await;
+        wait_for(&url, async |url| crate::harness::client().get(format!("{url}/healthz")).send().await.is_ok()).await;
         Self { url, folder, _process: process }
     }
 }
@@ -103,7 +103,7 @@ impl Traffic {
             let (url, key, hashes) = (url.to_owned(), key.to_owned(), hashes.to_vec());
             let (answers, faults) = (Arc::clone(&answers), Arc::clone(&faults));
             callers.spawn(async move {
-                let client = reqwest::Client::new();
+                let client = crate::harness::client();
                 for turn in lane.. {
                     let hash = &hashes[turn % hashes.len()];
                     let request = match turn % 3 {
@@ -140,7 +140,7 @@ async fn a_rolling_upgrade_is_seen_by_no_caller() {
     let books = Books::open(&instances[&0]).await;
     let (owner, key) = caller(&pair.setups[0], "steady", 1_000);
     let proxy = Proxy::start(pair.ports).await;
-    let client = reqwest::Client::new();
+    let client = crate::harness::client();
     let counts = [chains(&client, &instances[&0].url).await, chains(&client, &instances[&1].url).await];
     assert_ne!(counts[0], counts[1]);
     let is_served_by = async |at: usize| {
@@ -173,7 +173,7 @@ async fn callers_are_told_apart_behind_the_proxy_and_share_what_is_theirs() {
     let proxy = Proxy::start(pair.ports).await;
     let from = |address: &str| {
         let address: IpAddr = address.parse().unwrap();
-        reqwest::Client::builder().local_address(address).build().unwrap()
+        chains::http::client_builder().local_address(address).build().unwrap()
     };
     let ask = async |client: &reqwest::Client, key: Option<&str>, claim: &str| {
         let mut request = client.get(format!("{}/quota-status", proxy.url)).header("x-forwarded-for", claim);
@@ -204,7 +204,7 @@ async fn one_pool_is_spent_through_the_proxy() {
     let books = Books::open(&instances[0]).await;
     let proxy = Proxy::start(pair.ports).await;
     let (owner, key) = caller(&pair.setups[0], "shared", 12);
-    let client = reqwest::Client::new();
+    let client = crate::harness::client();
     let calls = books.billable.iter().take(30).map(async |hash| {
         let request = client.post(format!("{}/v1/classify", proxy.url)).bearer_auth(&key).json(&single(hash));
         let answer = read(request.send().await.unwrap()).await;
@@ -229,7 +229,7 @@ async fn one_pool_is_spent_through_the_proxy() {
 async fn the_proxy_writes_no_link_down() {
     let proxy = Proxy::start([free_port(), free_port()]).await;
     for path in ["link/one-time-secret", "somewhere-else"] {
-        assert_eq!(reqwest::get(format!("{}/{path}", proxy.url)).await.unwrap().status(), 502);
+        assert_eq!(crate::harness::client().get(format!("{}/{path}", proxy.url)).send().await.unwrap().status(), 502);
     }
     let log = std::fs::read_to_string(proxy.folder.path().join("error.log")).unwrap();
     assert!(log.contains("somewhere-else") && !log.contains("one-time-secret"), "{log}");

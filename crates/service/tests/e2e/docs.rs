@@ -208,7 +208,7 @@ async fn hostile_packs_and_chains_are_shown_and_not_obeyed() {
 #[tokio::test]
 async fn the_list_of_protocols_stays_small() {
     let taxon = Setup::demo().start().await;
-    let client = reqwest::Client::builder().no_gzip().build().unwrap();
+    let client = chains::http::client_builder().no_gzip().build().unwrap();
     let asked = client.get(format!("{}/docs/protocols", taxon.url)).header("accept-encoding", "gzip");
     let asked = asked.send().await.unwrap();
     assert_eq!(asked.headers()["content-encoding"], "gzip");

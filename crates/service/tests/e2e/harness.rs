@@ -117,7 +117,7 @@ impl Anvil {
 
 pub async fn rpc_try(url: &str, method: &str, params: Value) -> Option<Value> {
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-    let answer: Value = reqwest::Client::new().post(url).json(&body).send().await.ok()?.json().await.ok()?;
+    let answer: Value = client().post(url).json(&body).send().await.ok()?.json().await.ok()?;
     answer.get("result").cloned()
 }
 
@@ -280,8 +280,8 @@ impl Setup {
         command.env("TAXON_LISTEN", format!("127.0.0.1:{port}")).arg("serve").args(&self.flags);
         let process = Running::start(&command);
         let url = format!("http://127.0.0.1:{port}");
-        wait_for(&url, async |url| reqwest::get(format!("{url}/healthz")).await.is_ok()).await;
-        Taxon { url, key, setup: self.clone(), client: reqwest::Client::new(), process }
+        wait_for(&url, async |url| client().get(format!("{url}/healthz")).send().await.is_ok()).await;
+        Taxon { url, key, setup: self.clone(), client: client(), process }
     }
 }
 
@@ -425,6 +425,11 @@ impl Taxon {
     pub async fn classify(&self, hash: &str) -> Answer {
         self.post("/v1/classify", &json!({ "hash": hash })).await
     }
+}
+
+/// A client with its own connections.
+pub fn client() -> reqwest::Client {
+    chains::http::client_builder().build().unwrap()
 }
 
 pub async fn read(response: reqwest::Response) -> Answer {

@@ -31,7 +31,7 @@ impl Proxy {
     pub async fn start(node: &str, tamper: impl Fn(&Value, Value) -> Value + Send + Sync + 'static) -> Self {
         let requests = Arc::new(AtomicUsize::new(0));
         let inside = Inside {
-            client: reqwest::Client::new(),
+            client: crate::harness::client(),
             node: node.to_owned(),
             tamper: Box::new(tamper),
             requests: Arc::clone(&requests),

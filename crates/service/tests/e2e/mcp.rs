@@ -38,7 +38,7 @@ struct Agent {
 
 impl Agent {
     fn new(url: &str, key: &str) -> Self {
-        Self { url: url.to_owned(), key: key.to_owned(), client: reqwest::Client::new() }
+        Self { url: url.to_owned(), key: key.to_owned(), client: crate::harness::client() }
     }
 
     fn of(taxon: &Taxon) -> Self {
@@ -498,7 +498,7 @@ async fn without_a_key_there_are_lists_and_no_calls() {
     // A key that was used just now may stand for a second more.
     let gone = Agent::new(&taxon.url, &revoked);
     within(Duration::from_secs(2), async || gone.call("list_chains", json!({})).await.status == 401).await;
-    let client = reqwest::Client::new();
+    let client = crate::harness::client();
     for key in [None, Some(NOBODYS_KEY), Some("nonsense"), Some(revoked.as_str())] {
         let say = async |message: Value| {
             let request = client.post(format!("{}/mcp", taxon.url)).json(&message);

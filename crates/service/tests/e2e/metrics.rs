@@ -23,7 +23,7 @@ impl Measured {
     }
 
     async fn text(&self) -> String {
-        let answer = reqwest::get(format!("http://{}/metrics", self.address)).await.unwrap();
+        let answer = crate::harness::client().get(format!("http://{}/metrics", self.address)).send().await.unwrap();
         assert_eq!(answer.headers()["content-type"], "text/plain; version=0.0.4; charset=utf-8");
         answer.text().await.unwrap()
     }
@@ -245,7 +245,7 @@ async fn strangers_make_no_new_series() {
 async fn they_stand_on_their_own_listener_alone() {
     let measured = Measured::start().await;
     assert_eq!(measured.taxon.get("/metrics").await.status, 404);
-    let other = reqwest::get(format!("http://{}/v1/classify", measured.address)).await.unwrap();
+    let other = crate::harness::client().get(format!("http://{}/v1/classify", measured.address)).send().await.unwrap();
     assert_eq!(other.status(), 404);
     assert!(measured.taxon.setup.run(&["config"]).contains(&format!("metrics_listen   = {}", measured.address)));
 }

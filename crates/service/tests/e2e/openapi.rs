@@ -40,7 +40,7 @@ async fn shared() -> (&'static str, &'static str) {
 
 /// Not by way of the shared service's own client: its connections end with the runtime of the test that made them.
 async fn document(url: &str) -> Value {
-    let answer = read(reqwest::get(format!("{url}/openapi.json")).await.unwrap()).await;
+    let answer = read(crate::harness::client().get(format!("{url}/openapi.json")).send().await.unwrap()).await;
     assert_eq!((answer.status, answer.headers["content-type"].as_str()), (200, "application/json"));
     answer.body
 }
@@ -172,7 +172,7 @@ async fn the_page_and_its_files_carry_a_strict_policy() {
         ("/docs/api/swagger-ui.js", "text/javascript"),
         ("/docs/api/swagger-ui.css", "text/css"),
     ] {
-        let answer = read(reqwest::get(format!("{url}{path}")).await.unwrap()).await;
+        let answer = read(crate::harness::client().get(format!("{url}{path}")).send().await.unwrap()).await;
         let header = |name: &str| answer.headers.get(name).map_or("", String::as_str);
         let essence = header("content-type").split(';').next();
         assert_eq!((answer.status, essence), (200, Some(kind)), "{path}");

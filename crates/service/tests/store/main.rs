@@ -15,6 +15,7 @@ mod engines;
 mod history;
 mod keys;
 mod ledger;
+mod migrations;
 mod model;
 mod outbox;
 mod windows;

@@ -144,7 +144,7 @@ impl Load {
 
 /// Goes through all transactions again and again, from a place of its own; what breaks off is tried again later.
 async fn call(books: Arc<Books>, url: String, (owner, key): Caller, start: usize) {
-    let client = reqwest::Client::new();
+    let client = crate::harness::client();
     let all: Vec<String> = demo_scenario().transactions.into_iter().map(|done| done.hash).collect();
     let mut next = all.iter().cycle().skip(start % all.len());
     for turn in start.. {

@@ -186,7 +186,10 @@ impl Desk {
         command.envs(&self.env).env("TAXON_LISTEN", format!("127.0.0.1:{port}")).current_dir(self.setup.data.path());
         let running = Running::start(&command);
         let url = format!("http://127.0.0.1:{port}/readyz");
-        wait_for(&url, async |url| reqwest::get(url).await.is_ok_and(|answer| answer.status() == 200)).await;
+        wait_for(&url, async |url| {
+            crate::harness::client().get(url).send().await.is_ok_and(|answer| answer.status() == 200)
+        })
+        .await;
         running
     }
 
@@ -242,7 +245,7 @@ impl Desk {
         let key = &self.env["TAXON_KEY"];
         let ask = async |method: &str, params: Value| -> Value {
             let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-            let mut request = reqwest::Client::new().post(&agent.url).json(&body);
+            let mut request = crate::harness::client().post(&agent.url).json(&body);
             request = request.header("accept", "application/json, text/event-stream");
             for (name, value) in &agent.headers {
                 request = request.header(name, value.replace(KEY, key));

@@ -35,7 +35,7 @@ pub fn proxied() -> Setup {
 
 impl Browser {
     pub fn new(taxon: &Taxon, address: &str) -> Self {
-        let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+        let http = chains::http::client_builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
         Self { http, url: taxon.url.clone(), address: address.to_owned(), cookies: BTreeMap::new() }
     }
 
@@ -87,7 +87,7 @@ impl Browser {
 
     /// The bytes that a page takes on its way to a browser.
     pub async fn transferred(&self, path: &str) -> usize {
-        let plain = Self { http: reqwest::Client::builder().no_gzip().build().unwrap(), ..self.clone() };
+        let plain = Self { http: chains::http::client_builder().no_gzip().build().unwrap(), ..self.clone() };
         let response = plain.request(Method::GET, path).header("accept-encoding", "gzip").send().await.unwrap();
         assert_eq!(
             (response.status().as_u16(), &response.headers()["content-encoding"]),

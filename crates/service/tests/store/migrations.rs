@@ -1,0 +1,79 @@
+//! A database that an earlier release migrated is opened by this one. What follows was read out of `_sqlx_migrations` after a release
+//! whose migrations sqlx's own macro embedded: version, description, checksum.
+
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqliteConnection};
+use taxon::store::{Clock, Database, Store};
+
+use super::engines::{Engine, engines};
+
+type Row = (i64, &'static str, &'static str);
+
+const SQLITE: [Row; 4] = [
+    (1, "keys", "589658e5168efe0fb6d87718698956616747d2951e0e7f2c2b123bfe5a32bb752031b2a5d587849ad084e8da90673450"),
+    (2, "ledger", "a816f4821cc69c9744359336d108b4d15a17e2453dfd64658cf6acfe278bc1939da1408f911ee1bad8363374566ed640"),
+    (3, "accounts", "e8485124ef1a14efabd7914208cd73f87d39d156e8165deba1adac4651a2bcb3e3505960b25552261ee503e09ebd665f"),
+    (4, "cache", "26e01eb70507119492073b18ad4c5e1dafb102e3575f188beea80b79f571c303897d53fddc3920e01cac7bd19d61b54a"),
+];
+
+const POSTGRES: [Row; 4] = [
+    (1, "keys", "5a54949309009d343dd8a6a692685485d17cb10f269c69e2ed959ddfc820dbb340c577160e62c3ea385724c78a7cf38d"),
+    (2, "ledger", "49e5c7bc98e92eaf94f7a8f79a3a1be4b12d6eaf651031398018aae77a4f70fe629dd3753a1ffec70286fbb6047fdb45"),
+    (3, "accounts", "8340f0a07e4fce6ca03df31e3878f278433d0e8c1119b0625fc2fe4e19e85f404e3713ea17ec5fadcaf96f65d74c9d86"),
+    (4, "cache", "a170fecbc927d2903a93a3f1358742cbba676aa86316999bc5cdbaf35ac6dc613ebe98a170e01ba1193f2d9e1e63c984"),
+];
+
+const COLUMNS: &str = "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) VALUES";
+
+/// The rows of an earlier release in the place of ours.
+async fn make_earlier(engine: &Engine) {
+    let insert = |rows: &[Row], bytes: fn(&str) -> String| {
+        let row = |(version, description, checksum): &Row| {
+            format!("({version}, '{description}', true, {}, 1)", bytes(checksum))
+        };
+        format!("{COLUMNS} {}", rows.iter().map(row).collect::<Vec<_>>().join(", "))
+    };
+    match &engine.database {
+        Database::Sqlite(path) => {
+            let mut file = SqliteConnection::connect(&format!("sqlite:{}", path.display())).await.unwrap();
+            file.execute("DELETE FROM _sqlx_migrations WHERE version <= 4").await.unwrap();
+            let rows = insert(&SQLITE, |hex| format!("x'{hex}'"));
+            file.execute(AssertSqlSafe(rows)).await.unwrap();
+        }
+        Database::Postgres(url) => {
+            let mut server = PgConnection::connect(url).await.unwrap();
+            server.execute("DELETE FROM _sqlx_migrations WHERE version <= 4").await.unwrap();
+            let rows = insert(&POSTGRES, |hex| format!("decode('{hex}', 'hex')"));
+            server.execute(AssertSqlSafe(rows)).await.unwrap();
+        }
+    }
+}
+
+/// What the database keeps of its migrations.
+async fn written(engine: &Engine) -> Vec<(i64, String, String)> {
+    match &engine.database {
+        Database::Sqlite(path) => {
+            let mut file = SqliteConnection::connect(&format!("sqlite:{}", path.display())).await.unwrap();
+            let rows = "SELECT version, description, lower(hex(checksum)) FROM _sqlx_migrations ORDER BY version";
+            sqlx::query_as(rows).fetch_all(&mut file).await.unwrap()
+        }
+        Database::Postgres(url) => {
+            let mut server = PgConnection::connect(url).await.unwrap();
+            let rows = "SELECT version, description, encode(checksum, 'hex') FROM _sqlx_migrations ORDER BY version";
+            sqlx::query_as(rows).fetch_all(&mut server).await.unwrap()
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_database_of_an_earlier_release_needs_nothing() {
+    for engine in engines().await {
+        let earlier = if engine.name == "sqlite" { SQLITE } else { POSTGRES };
+        let earlier = earlier.map(|(version, name, checksum)| (version, name.to_owned(), checksum.to_owned())).to_vec();
+        let ours = written(&engine).await;
+        assert!(ours.starts_with(&earlier), "{}: this release writes other rows: {ours:?}", engine.name);
+        make_earlier(&engine).await;
+        let opened = Store::open(&engine.database, Clock::System).await;
+        assert!(opened.is_ok(), "{}: {:?}", engine.name, opened.err());
+        assert_eq!(written(&engine).await, ours, "{}: something was migrated", engine.name);
+    }
+}
