@@ -18,8 +18,8 @@ use engine::solana::{instructions, json};
 use engine::sources::calldata::{CALLS_MAX, Calldata, open};
 use engine::token::TOKEN_TEXT_BYTES_MAX;
 use engine::{
-    Block, Chain, Facts, Missing, Need, Policy, Question, Read, Rules, SolanaFacts, Token, TxHash, WalletNotInTransaction,
-    cases, read, rules,
+    Block, Chain, Facts, Missing, Need, Policy, Question, Read, Rules, SolanaFacts, Token, TxHash,
+    WalletNotInTransaction, cases, read, rules,
 };
 
 use crate::contract;

@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
 use crate::error::{FetchError, UpstreamError};
-use crate::family::{self, Effort, Elsewhere, Found, Lookup, ServedChain};
+use crate::family::{self, Completeness, Effort, Elsewhere, Found, Lookup, ServedChain};
 use crate::memory::TokenMemory;
 use crate::rpc::Node;
 
@@ -45,9 +45,9 @@ impl Fetched {
         self.facts.block().is_some_and(|block| block.finalized)
     }
 
-    /// Whether the nodes showed all that they can show; where not, a later question may learn more.
-    pub fn is_whole(&self) -> bool {
-        self.chain.is_whole(&self.facts)
+    /// Whether the nodes showed all that there is; where not, a later question may learn more.
+    pub fn completeness(&self) -> Completeness {
+        self.chain.completeness(&self.facts)
     }
 
     /// Whether no other chain can hold a transaction of this hash.
@@ -106,8 +106,9 @@ impl Upstreams {
 /// on several, so then all are awaited, the first in order serves, and who could not answer is named.
 async fn detect(hash: TxHash, chains: &[&Arc<dyn ServedChain>]) -> Result<Option<Fetched>, FetchError> {
     let asked = chains.iter().enumerate();
-    let mut answers: FuturesUnordered<_> =
-        asked.map(|(order, chain)| async move { (order, *chain, chain.lookup(hash, Effort::Presence).await) }).collect();
+    let mut answers: FuturesUnordered<_> = asked
+        .map(|(order, chain)| async move { (order, *chain, chain.lookup(hash, Effort::Presence).await) })
+        .collect();
     let mut holders: Vec<(usize, &Arc<dyn ServedChain>, Found<'_>)> = Vec::new();
     let mut pending = None;
     let mut failure = None;
@@ -156,11 +157,7 @@ impl Elsewhere {
     }
 }
 
-async fn fetched(
-    chain: &Arc<dyn ServedChain>,
-    found: Found<'_>,
-    elsewhere: Elsewhere,
-) -> Result<Fetched, FetchError> {
+async fn fetched(chain: &Arc<dyn ServedChain>, found: Found<'_>, elsewhere: Elsewhere) -> Result<Fetched, FetchError> {
     let facts = found.facts.await.map_err(|error| upstream(chain.chain(), error))?;
     Ok(Fetched { chain: Arc::clone(chain), facts: chain.found_elsewhere(facts, elsewhere) })
 }

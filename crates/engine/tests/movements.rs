@@ -7,11 +7,11 @@ mod facts;
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, Bytes, U256, address, keccak256};
+use engine::Token;
 use engine::asset::{Asset, Movement, NftKind};
 use engine::evm::json::Log;
 use engine::evm::movements::movements;
 use engine::evm::trace::InternalTransfer;
-use engine::Token;
 use engine::evm::{EvmFacts, InternalValue};
 
 const WALLET: Address = address!("00000000000000000000000000000000000000AA");

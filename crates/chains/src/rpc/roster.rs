@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::dialect::Dialect;
 use super::head::{self, Heads};
-use super::http::{Call, Endpoint, Failure, LARGE_ANSWERS_MAX, HeadPiggyback, Sent};
+use super::http::{Call, Endpoint, Failure, HeadPiggyback, LARGE_ANSWERS_MAX, Sent};
 use super::pace::{Admission, Pace};
 use super::{InvalidEndpoint, meter};
 use crate::error::{CallError, UpstreamError};
@@ -89,11 +89,7 @@ pub(super) enum Pick {
 }
 
 impl Roster {
-    pub(super) fn new(
-        chain: Arc<Chain>,
-        dialect: &'static Dialect,
-        urls: &[String],
-    ) -> Result<Self, InvalidEndpoint> {
+    pub(super) fn new(chain: Arc<Chain>, dialect: &'static Dialect, urls: &[String]) -> Result<Self, InvalidEndpoint> {
         if urls.len() > ENDPOINTS_MAX {
             return Err(InvalidEndpoint);
         }

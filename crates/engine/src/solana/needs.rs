@@ -9,9 +9,7 @@ pub(crate) fn needs(scene: &SolanaScene<'_>) -> Vec<Need> {
     let accounts = || facts.transaction.effects.iter().flat_map(|effects| &effects.token_accounts);
     let is_known = |contract: &Account| match contract {
         // A mint that no token account of the transaction holds has no decimals here, and a name alone would not help.
-        Account::Solana(mint) => {
-            facts.tokens.contains_key(mint) || !accounts().any(|account| account.mint == *mint)
-        }
+        Account::Solana(mint) => facts.tokens.contains_key(mint) || !accounts().any(|account| account.mint == *mint),
         Account::Evm(_) => true,
     };
     unknown_tokens(scene.legs.iter(), is_known).collect()

@@ -38,9 +38,8 @@ impl Demo {
     fn open() -> Self {
         let mut registry = Registry::embedded().unwrap();
         registry.add(include_str!("../../../../../demo/chain.toml")).unwrap();
-        let node = |slug: &str, tape: &str| {
-            tape_node(registry.find(slug).unwrap(), &Arc::new(Tape::read(tape).unwrap()))
-        };
+        let node =
+            |slug: &str, tape: &str| tape_node(registry.find(slug).unwrap(), &Arc::new(Tape::read(tape).unwrap()));
         let evm = node("demo", include_str!("../../../../../demo/evm.jsonl"));
         let solana = node("demo-solana", include_str!("../../../../../demo/solana.jsonl"));
         let memory: Arc<dyn TokenMemory> = Arc::new(Forgetful);
