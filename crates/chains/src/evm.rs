@@ -9,7 +9,6 @@ mod trace;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU8;
 use std::time::Duration;
 
 use alloy_primitives::{Address, B256, U64, U256};
@@ -25,12 +24,12 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::error::UpstreamError;
-use crate::family::{Effort, Elsewhere, Found, Lookup, ServedChain};
+use crate::family::{Completeness, Effort, Elsewhere, Found, Lookup, ServedChain};
 use crate::memory::TokenMemory;
 use crate::rpc::{Endpoints, Node, Told};
 use parts::{Header, Parts};
 use tokens::Tokens;
-use trace::{Trace, Tracing};
+use trace::Trace;
 
 /// How long a finalized head is taken as current.
 const HEAD_SECONDS_MAX: u64 = 5;
@@ -44,7 +43,6 @@ const RECEIPT_WAIT_MILLIS: u64 = 150;
 pub(crate) struct EvmChain {
     node: Arc<Node>,
     tokens: Arc<Tokens>,
-    tracing: AtomicU8,
     head: Mutex<Option<(Instant, Option<u64>)>>,
 }
 
@@ -95,14 +93,16 @@ impl ServedChain for EvmChain {
         .boxed()
     }
 
-    /// Whether a better moment would show more: a node that can trace but did not, or one that no longer has the balance.
-    fn is_whole(&self, facts: &Facts) -> bool {
-        let Facts::Evm(facts) = facts else { return false };
-        let is_traced = match facts.internal {
-            InternalValue::Traced { .. } | InternalValue::NotAsked => true,
-            InternalValue::Untraceable => self.tracing() == Tracing::None,
-        };
-        is_traced && facts.balances.values().all(|change| change.before.is_some() && change.after.is_some())
+    /// A better moment would show more where a node can trace but did not, or no longer has the balance.
+    fn completeness(&self, facts: &Facts) -> Completeness {
+        let Facts::Evm(facts) = facts else { return Completeness::Partial };
+        let has_balances = facts.balances.values().all(|change| change.before.is_some() && change.after.is_some());
+        match facts.internal {
+            _ if !has_balances => Completeness::Partial,
+            InternalValue::Traced { .. } | InternalValue::NotAsked => Completeness::Whole,
+            InternalValue::Untraceable if self.can_trace() => Completeness::Partial,
+            InternalValue::Untraceable => Completeness::Unsupported,
+        }
     }
 
     fn encode(&self, facts: &Facts) -> Option<Vec<u8>> {
@@ -135,7 +135,7 @@ impl ServedChain for EvmChain {
 impl EvmChain {
     pub(crate) fn new(node: Node, memory: Arc<dyn TokenMemory>) -> Self {
         let tokens = Arc::new(Tokens::new(memory));
-        Self { node: Arc::new(node), tokens, tracing: AtomicU8::new(0), head: Mutex::new(None) }
+        Self { node: Arc::new(node), tokens, head: Mutex::new(None) }
     }
 
     /// A node that does not have it, or not in a block yet, may be behind: the next one is asked before that is said.

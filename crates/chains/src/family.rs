@@ -79,7 +79,7 @@ pub(crate) trait ServedChain: Debug + Send + Sync {
     /// The facts with what the engine lacked.
     fn answer<'a>(&'a self, facts: Facts, needs: &'a [Need]) -> BoxFuture<'a, Result<Facts, UpstreamError>>;
 
-    fn is_whole(&self, facts: &Facts) -> bool;
+    fn completeness(&self, facts: &Facts) -> Completeness;
 
     /// As bytes that `decode` reads; `None` for facts that are too large or may not be kept.
     fn encode(&self, facts: &Facts) -> Option<Vec<u8>>;
@@ -96,6 +96,18 @@ pub(crate) trait ServedChain: Debug + Send + Sync {
     fn found_elsewhere(&self, facts: Facts, _: Elsewhere) -> Facts {
         facts
     }
+}
+
+/// Whether the nodes showed all that there is, which decides how long facts of a final block are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Completeness {
+    /// Nobody could learn more: kept for good.
+    Whole,
+    /// No endpoint offers what would show more. One may later, so they are kept for as long as that is believed
+    /// (`UNSUPPORTED_SECONDS_MAX`) and then fetched again.
+    Unsupported,
+    /// A better moment would show more: kept for seconds.
+    Partial,
 }
 
 /// How much is asked for at once.

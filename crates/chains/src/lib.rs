@@ -16,9 +16,9 @@ mod solana;
 pub mod tape;
 
 pub use error::{FetchError, UPSTREAM_CODES, UpstreamError};
-pub use family::{live_node, tape_node};
+pub use family::{Completeness, live_node, tape_node};
 pub use memory::{Forgetful, TokenMemory};
 pub use registry::Registry;
 pub use resolve::{Fetched, Upstreams};
-pub use rpc::Node;
+pub use rpc::{Node, UNSUPPORTED_SECONDS_MAX};
 pub use tape::{Recorder, Tape};

@@ -46,7 +46,7 @@ pub async fn probe(chain: &Chain, url: &str) -> Result<Seen, Failure> {
 }
 
 /// One after the other. The first, which also opens the connection, decides whether there is anybody at all.
-async fn latency(line: &Line, method: &str) -> Result<u64, Failure> {
+async fn latency(line: &Line, method: &'static str) -> Result<u64, Failure> {
     let mut took = Vec::with_capacity(LATENCY_CALLS);
     for round in 0..LATENCY_CALLS {
         let started = Instant::now();
@@ -60,7 +60,7 @@ async fn latency(line: &Line, method: &str) -> Result<u64, Failure> {
     Ok(took.get(took.len() / 2).copied().unwrap_or(u64::MAX))
 }
 
-async fn batches(line: &Line, method: &str) -> usize {
+async fn batches(line: &Line, method: &'static str) -> usize {
     for calls in BATCH_CALLS {
         if line.takes_batch(method, calls).await {
             return calls;

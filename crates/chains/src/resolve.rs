@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
 use crate::error::{FetchError, UpstreamError};
-use crate::family::{self, Effort, Elsewhere, Found, Lookup, ServedChain};
+use crate::family::{self, Completeness, Effort, Elsewhere, Found, Lookup, ServedChain};
 use crate::memory::TokenMemory;
 use crate::rpc::Node;
 
@@ -45,9 +45,9 @@ impl Fetched {
         self.facts.block().is_some_and(|block| block.finalized)
     }
 
-    /// Whether the nodes showed all that they can show; where not, a later question may learn more.
-    pub fn is_whole(&self) -> bool {
-        self.chain.is_whole(&self.facts)
+    /// Whether the nodes showed all that there is; where not, a later question may learn more.
+    pub fn completeness(&self) -> Completeness {
+        self.chain.completeness(&self.facts)
     }
 
     /// Whether no other chain can hold a transaction of this hash.

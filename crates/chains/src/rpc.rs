@@ -1,6 +1,7 @@
 //! JSON-RPC to the nodes of one chain. Calls in flight at the same moment, from whichever request, share one HTTP request;
 //! nodes fail over to one another; answers are matched by id and bounded in size.
 
+pub(crate) mod connection;
 mod delivery;
 mod dialect;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -10,10 +11,11 @@ mod http;
 mod meter;
 mod pace;
 mod roster;
-mod wire;
+mod unsupported;
+pub(crate) mod wire;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use engine::Chain;
@@ -29,6 +31,8 @@ pub(crate) use dialect::Dialect;
 pub(crate) use http::{DATA_BYTES_MAX, RPC_RESPONSE_BYTES_MAX};
 pub(crate) use roster::Endpoints;
 use roster::{Roster, UndeliveredAnswers};
+pub use unsupported::UNSUPPORTED_SECONDS_MAX;
+use unsupported::UnsupportedMethods;
 
 /// Calls in one HTTP request, our own among them. Providers refuse batches of more than a hundred.
 const BATCH_CALLS_MAX: usize = 100;
@@ -62,6 +66,7 @@ pub struct Node {
     dialect: &'static Dialect,
     route: Route,
     recorder: Option<Arc<Recorder>>,
+    unsupported: Mutex<UnsupportedMethods>,
 }
 
 #[derive(Debug)]
@@ -94,6 +99,22 @@ impl CallOptions {
     }
 }
 
+/// Who is asked for a method that not every endpoint offers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Offer {
+    /// The first that may offer it.
+    pub(crate) endpoint: usize,
+    avoid: Endpoints,
+    without: Endpoints,
+}
+
+impl Offer {
+    /// The same without ever asking an endpoint that does not offer it, even where that takes a request of its own.
+    pub(crate) fn apart(self) -> Self {
+        Self { avoid: self.avoid.and(self.without), ..self }
+    }
+}
+
 /// What the nodes say to a question: its answer and who gave it.
 #[derive(Debug)]
 pub(crate) struct Told<T> {
@@ -116,11 +137,12 @@ impl Node {
             queue
         };
         let (queue, traces) = (lane(BATCHES_IN_FLIGHT_MAX), lane(TRACE_BATCHES_IN_FLIGHT_MAX));
-        Ok(Self { chain, dialect, route: Route::Live(Live { roster, queue, traces }), recorder })
+        let route = Route::Live(Live { roster, queue, traces });
+        Ok(Self { chain, dialect, route, recorder, unsupported: Mutex::default() })
     }
 
     pub(crate) fn tape(chain: Arc<Chain>, dialect: &'static Dialect, tape: Arc<Tape>) -> Self {
-        Self { chain, dialect, route: Route::Tape(tape), recorder: None }
+        Self { chain, dialect, route: Route::Tape(tape), recorder: None, unsupported: Mutex::default() }
     }
 
     /// One call; the node may refuse it.
@@ -148,6 +170,25 @@ impl Node {
     /// The same, of other endpoints than those if there are any.
     pub(crate) async fn call_elsewhere(&self, avoid: Endpoints, method: &'static str, params: Value) -> Answered {
         self.ask(CallOptions { avoid, ..CallOptions::of(method) }, method, &params).await
+    }
+
+    /// Who may be asked for a method that not every endpoint offers; `None` when none does, as far as is known now.
+    pub(crate) fn offer(&self, avoid: Endpoints, method: &'static str) -> Option<Offer> {
+        let without = self.unsupported(|methods| methods.endpoints(method, Instant::now()));
+        let all = 0..self.endpoints();
+        let endpoint = all.clone().find(|endpoint| !avoid.has(*endpoint) && !without.has(*endpoint))?;
+        let is_first = all.into_iter().find(|endpoint| !avoid.has(*endpoint)) == Some(endpoint);
+        // Calls that avoid the same endpoints share a request. One that goes to the first endpoint anyway need not be sent apart for
+        // the sake of others that do not offer the method.
+        Some(Offer { endpoint, avoid: if is_first { avoid } else { avoid.and(without) }, without })
+    }
+
+    pub(crate) async fn call_offered(&self, offer: Offer, method: &'static str, params: Value) -> Answered {
+        self.call_elsewhere(offer.avoid, method, params).await
+    }
+
+    fn unsupported<T>(&self, change: impl FnOnce(&mut UnsupportedMethods) -> T) -> T {
+        change(&mut self.unsupported.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// A call that there is no way on without. `read` says what an answer means: a value, nothing, or that it cannot be believed.
@@ -232,14 +273,26 @@ impl Node {
     fn have_all_been_asked(&self, asked: Endpoints) -> bool {
         match &self.route {
             Route::Live(live) => live.roster.covers(asked),
-            Route::Tape(_) => true,
+            Route::Tape(_) => asked.has(0),
         }
     }
 
     async fn ask(&self, options: CallOptions, method: &'static str, params: &Value) -> Answered {
+        let answered = self.ask_route(options, method, params).await;
+        if let Some(by) = answered.by {
+            match answered.answer {
+                Ok(_) => self.unsupported(|methods| methods.answered(method, by)),
+                Err(CallError::Unsupported) => self.unsupported(|methods| methods.refused(method, by, Instant::now())),
+                Err(CallError::Refused | CallError::Upstream(_)) => {}
+            }
+        }
+        answered
+    }
+
+    async fn ask_route(&self, options: CallOptions, method: &'static str, params: &Value) -> Answered {
         let live = match &self.route {
             Route::Tape(tape) => {
-                let answer = match tape.answer(&self.chain.slug, method, params) {
+                let answer = match tape.recorded(&self.chain.slug, method, params) {
                     Some(answer) => answer,
                     // A transaction that is not on the tape is not on the chain.
                     None if method == self.dialect.lookup_method => Ok(RawValue::NULL.to_owned()),

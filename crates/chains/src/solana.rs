@@ -7,7 +7,6 @@ pub(crate) mod probe;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::solana::Key;
 use engine::solana::json::Transaction;
@@ -19,16 +18,19 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::error::{CallError, UpstreamError};
-use crate::family::{Effort, Found, Lookup, ServedChain};
+use crate::family::{Completeness, Effort, Found, Lookup, ServedChain};
 use crate::memory::TokenMemory;
 use crate::rpc::{Endpoints, Node};
+
+/// The digital asset standard's call for many mints; few endpoints offer it.
+const ASSETS: &str = "getAssetBatch";
+/// Endpoints that are asked for it on account of one transaction. Which of them lack it is remembered.
+const ASSET_TRIES_MAX: usize = 3;
 
 #[derive(Debug)]
 pub(crate) struct SolanaChain {
     node: Node,
     memory: Arc<dyn TokenMemory>,
-    /// Nodes without the digital asset standard are asked for it once.
-    has_assets: AtomicBool,
 }
 
 type Named = BTreeMap<Key, Arc<Token>>;
@@ -101,9 +103,13 @@ impl ServedChain for SolanaChain {
         .boxed()
     }
 
-    fn is_whole(&self, facts: &Facts) -> bool {
-        let Facts::Solana(facts) = facts else { return false };
-        facts.transaction.effects.is_some() && !facts.transaction.is_unloaded
+    fn completeness(&self, facts: &Facts) -> Completeness {
+        match facts {
+            Facts::Solana(facts) if facts.transaction.effects.is_some() && !facts.transaction.is_unloaded => {
+                Completeness::Whole
+            }
+            Facts::Solana(_) | Facts::Evm(_) => Completeness::Partial,
+        }
     }
 
     fn encode(&self, facts: &Facts) -> Option<Vec<u8>> {
@@ -119,7 +125,7 @@ impl ServedChain for SolanaChain {
 
 impl SolanaChain {
     pub(crate) fn new(node: Node, memory: Arc<dyn TokenMemory>) -> Self {
-        Self { node, memory, has_assets: AtomicBool::new(true) }
+        Self { node, memory }
     }
 
     async fn transaction(&self, signature: [u8; 64]) -> Result<Lookup<'_>, UpstreamError> {
@@ -232,21 +238,28 @@ impl SolanaChain {
         Some(tokens.collect())
     }
 
+    /// Of endpoints with the digital asset standard; `None` when none of those that were asked has it.
+    async fn ask_for_assets(&self, mints: &[Key]) -> Option<Box<RawValue>> {
+        let ids: Vec<String> = mints.iter().map(|mint| Account::Solana(*mint).to_string()).collect();
+        let mut avoid = Endpoints::default();
+        for tries in 0..ASSET_TRIES_MAX {
+            let offer = self.node.offer(avoid, ASSETS)?;
+            let offer = if tries == 0 { offer } else { offer.apart() };
+            let answered = self.node.call_offered(offer, ASSETS, json!({ "ids": ids })).await;
+            match (answered.answer, answered.by) {
+                (Ok(answer), _) => return Some(answer),
+                (Err(CallError::Unsupported), _) => {}
+                // What is too large at one endpoint need not be at another.
+                (Err(CallError::Upstream(_)), Some(by)) => avoid = avoid.with(by),
+                (Err(CallError::Refused | CallError::Upstream(_)), _) => return None,
+            }
+        }
+        None
+    }
+
     /// What nodes with the digital asset standard know of them.
     async fn assets(&self, mints: &[Key]) -> BTreeMap<Key, Token> {
-        if !self.has_assets.load(Ordering::Relaxed) {
-            return BTreeMap::new();
-        }
-        let ids: Vec<String> = mints.iter().map(|mint| Account::Solana(*mint).to_string()).collect();
-        let answer = match self.node.call("getAssetBatch", json!({ "ids": ids })).await {
-            Ok(answer) => answer,
-            Err(error) => {
-                if error == CallError::Unsupported {
-                    self.has_assets.store(false, Ordering::Relaxed);
-                }
-                return BTreeMap::new();
-            }
-        };
+        let Some(answer) = self.ask_for_assets(mints).await else { return BTreeMap::new() };
         let assets = read::<Vec<Option<Asset>>>(&answer, "assets").unwrap_or_default();
         let named = assets.into_iter().flatten().filter_map(|asset| match Account::parse(&asset.id) {
             Ok(Account::Solana(mint)) => Some((mint, token(asset))),

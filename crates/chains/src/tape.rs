@@ -54,8 +54,18 @@ impl Tape {
         self.exchanges.values()
     }
 
+    /// What is not on the tape was refused.
+    pub fn answer(&self, chain: &str, method: &str, params: &Value) -> Result<Box<RawValue>, CallError> {
+        self.recorded(chain, method, params).unwrap_or(Err(CallError::Refused))
+    }
+
     /// `None` when the tape does not hold the call.
-    pub fn answer(&self, chain: &str, method: &str, params: &Value) -> Option<Result<Box<RawValue>, CallError>> {
+    pub(crate) fn recorded(
+        &self,
+        chain: &str,
+        method: &str,
+        params: &Value,
+    ) -> Option<Result<Box<RawValue>, CallError>> {
         let key = (chain.to_owned(), method.to_owned(), params.to_string());
         let Exchange { result, unsupported, .. } = self.exchanges.get(&key)?;
         let refusal = if *unsupported { CallError::Unsupported } else { CallError::Refused };

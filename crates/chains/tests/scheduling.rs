@@ -10,3 +10,5 @@ mod node;
 mod faults;
 #[path = "scheduling/finding.rs"]
 mod finding;
+#[path = "scheduling/offers.rs"]
+mod offers;

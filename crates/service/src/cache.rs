@@ -1,8 +1,8 @@
 //! What was read once is not read again: verdicts, the facts behind them, and what tokens say of themselves. In memory, bounded by
 //! bytes, over a shelf that outlives the process.
 //!
-//! Only what cannot change any more is kept for good: facts of a final block of which the nodes showed all that they can show. What is
-//! nearer to the head, or half told, lives for seconds. A verdict follows from facts, question and rules, so it lives as long as its
+//! Only what cannot change any more is kept for good: facts of a final block of which the nodes showed all that there is. What is
+//! nearer to the head, or half told, lives for seconds; what no endpoint offers to complete lives for minutes. A verdict follows from facts, question and rules, so it lives as long as its
 //! facts; the rules of a process never change, and on the shelf the rules' digest is part of the key.
 
 mod keys;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
-use chains::{Fetched, TokenMemory, Upstreams, kept};
+use chains::{Completeness, Fetched, TokenMemory, UNSUPPORTED_SECONDS_MAX, Upstreams, kept};
 use engine::opinion::Source;
 use engine::{Account, Classification, Question, Token, TxHash};
 use futures_util::FutureExt;
@@ -30,6 +30,8 @@ use keys::{TxKey, VerdictKey};
 const FRESH: Duration = Duration::from_secs(3);
 /// Facts of a final block of which a node could show more at a better moment.
 const PARTIAL: Duration = Duration::from_secs(60);
+/// Facts of a final block of which no endpoint offers to show more: one may offer it later.
+const UNSUPPORTED: Duration = Duration::from_secs(UNSUPPORTED_SECONDS_MAX);
 /// A token that says nothing: it may have been the node that knew nothing.
 const SILENCE: Duration = Duration::from_secs(600);
 /// How memory is shared out, in parts of a hundred.
@@ -109,7 +111,7 @@ impl Facts {
     /// Decoded. What the nodes could by now show more of is not believed.
     pub(crate) fn decode(&self, hash: TxHash, upstreams: &Upstreams) -> Option<Fetched> {
         let fetched = upstreams.decode(&self.chain, hash, &self.bytes)?;
-        (self.lifetime.is_some() || fetched.is_whole()).then_some(fetched)
+        (self.lifetime.is_some() || fetched.completeness() == Completeness::Whole).then_some(fetched)
     }
 }
 
@@ -346,10 +348,11 @@ fn text_bytes(token: &Token) -> usize {
 
 /// `None` is for good.
 fn lifetime(fetched: &Fetched) -> Option<Duration> {
-    match (fetched.is_final(), fetched.is_whole()) {
-        (true, true) => None,
-        (true, false) => Some(PARTIAL),
-        (false, _) => Some(FRESH),
+    match fetched.completeness() {
+        _ if !fetched.is_final() => Some(FRESH),
+        Completeness::Whole => None,
+        Completeness::Unsupported => Some(UNSUPPORTED),
+        Completeness::Partial => Some(PARTIAL),
     }
 }
 

@@ -1,24 +1,29 @@
-//! What happened inside a transaction, as nodes trace it.
-
-use std::sync::atomic::Ordering;
+//! What happened inside a transaction, as nodes trace it. Which format an endpoint offers, if any, is known per endpoint
+//! (`rpc/unsupported`): one that cannot trace leaves it to the others.
 
 use alloy_primitives::B256;
 use engine::evm::InternalValue;
 use engine::evm::json::{Receipt, Transaction};
 use engine::evm::trace::{CallFrame, FlatTrace, Root, from_call_tracer, from_flat};
-use serde_json::json;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use super::{EvmChain, read};
-use crate::error::CallError;
+use crate::error::{CallError, UpstreamError};
 use crate::rpc::Endpoints;
 
-/// What the chain's nodes offer to show value inside a transaction, learned from their refusals.
+/// Times that a trace of one transaction is asked for while endpoints say that they do not offer it. What they said is remembered, so the
+/// next transaction goes on where this one stopped.
+const TRACE_TRIES_MAX: usize = 6;
+
+/// How traces are written, the better one first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tracing {
+enum Format {
     CallTracer,
     Flat,
-    None,
 }
+
+const FORMATS: [Format; 2] = [Format::CallTracer, Format::Flat];
 
 /// What a node traced, of which transaction it says that it is, and which endpoint answered.
 #[derive(Debug)]
@@ -27,46 +32,68 @@ pub(super) struct Trace {
     said: Option<(Root, InternalValue)>,
 }
 
-impl EvmChain {
-    /// Both trace formats before giving up; what a node lacks is remembered, so that it is asked once.
-    pub(super) async fn trace(&self, avoid: Endpoints, hash: B256) -> Trace {
-        let mut by = None;
-        if self.tracing() == Tracing::CallTracer {
-            let params = json!([hash, { "tracer": "callTracer" }]);
-            let answered = self.node.call_elsewhere(avoid, "debug_traceTransaction", params).await;
-            by = answered.by;
-            match answered.answer {
-                Ok(answer) => {
-                    if let Ok(Some(frame)) = read::<Option<CallFrame>>(&answer, "trace") {
-                        let (transfers, failed) = from_call_tracer(&frame);
-                        let said = Some((Root::of_call_tracer(&frame), InternalValue::Traced { transfers, failed }));
-                        return Trace { by, said };
-                    }
-                }
-                Err(CallError::Unsupported) => self.tracing.store(1, Ordering::Relaxed),
-                Err(CallError::Refused) => {}
-                // The other format would come no sooner.
-                Err(CallError::Upstream(_)) => return Trace { by, said: None },
-            }
+impl Format {
+    fn method(self) -> &'static str {
+        match self {
+            Self::CallTracer => "debug_traceTransaction",
+            Self::Flat => "trace_transaction",
         }
-        if self.tracing() != Tracing::None {
-            let answered = self.node.call_elsewhere(avoid, "trace_transaction", json!([hash])).await;
-            by = by.or(answered.by);
+    }
+
+    fn params(self, hash: B256) -> Value {
+        match self {
+            Self::CallTracer => json!([hash, { "tracer": "callTracer" }]),
+            Self::Flat => json!([hash]),
+        }
+    }
+
+    fn read(self, answer: &RawValue) -> Option<(Root, InternalValue)> {
+        let (root, (transfers, failed)) = match self {
+            Self::CallTracer => {
+                let frame = read::<Option<CallFrame>>(answer, "trace").ok()??;
+                (Root::of_call_tracer(&frame), from_call_tracer(&frame))
+            }
+            Self::Flat => {
+                let rows = read::<Option<Vec<FlatTrace>>>(answer, "trace").ok()??;
+                if rows.is_empty() {
+                    return None;
+                }
+                (Root::of_flat(&rows), from_flat(&rows))
+            }
+        };
+        Some((root, InternalValue::Traced { transfers, failed }))
+    }
+}
+
+impl EvmChain {
+    /// Asks the first endpoint that offers a trace in any format, and the next one when it turns out not to. A trace that is refused or
+    /// cannot be read is asked for once more in the other format.
+    pub(super) async fn trace(&self, mut avoid: Endpoints, hash: B256) -> Trace {
+        let mut formats = FORMATS.as_slice();
+        let mut by = None;
+        for tries in 0..TRACE_TRIES_MAX {
+            let offers = formats.iter().filter_map(|format| Some((self.node.offer(avoid, format.method())?, *format)));
+            let Some((offer, format)) = offers.min_by_key(|(offer, _)| offer.endpoint) else { break };
+            let offer = if tries == 0 { offer } else { offer.apart() };
+            let answered = self.node.call_offered(offer, format.method(), format.params(hash)).await;
             match answered.answer {
                 Ok(answer) => {
-                    if let Ok(Some(rows)) = read::<Option<Vec<FlatTrace>>>(&answer, "trace")
-                        && !rows.is_empty()
-                    {
-                        let (transfers, failed) = from_flat(&rows);
-                        let said = Some((Root::of_flat(&rows), InternalValue::Traced { transfers, failed }));
-                        return Trace { by: answered.by, said };
+                    if let Some(said) = format.read(&answer) {
+                        return Trace { by: answered.by, said: Some(said) };
                     }
                 }
-                Err(CallError::Unsupported) if self.tracing() == Tracing::Flat => {
-                    self.tracing.store(2, Ordering::Relaxed)
+                Err(CallError::Unsupported) => continue,
+                Err(CallError::Refused) => {}
+                // It is down, and whoever was asked instead may offer the other format only.
+                Err(CallError::Upstream(UpstreamError::Unavailable)) => {
+                    avoid = avoid.with(offer.endpoint);
+                    continue;
                 }
-                Err(CallError::Unsupported | CallError::Refused | CallError::Upstream(_)) => {}
+                // The other format would come no sooner.
+                Err(CallError::Upstream(_)) => return Trace { by: by.or(answered.by), said: None },
             }
+            by = by.or(answered.by);
+            formats = if format == Format::CallTracer { &[Format::Flat] } else { &[] };
         }
         Trace { by, said: None }
     }
@@ -85,11 +112,8 @@ impl EvmChain {
         said.map_or(InternalValue::Untraceable, |(_, value)| value)
     }
 
-    pub(super) fn tracing(&self) -> Tracing {
-        match self.tracing.load(Ordering::Relaxed) {
-            0 => Tracing::CallTracer,
-            1 => Tracing::Flat,
-            _ => Tracing::None,
-        }
+    /// Whether any endpoint may offer traces, as far as is known now.
+    pub(super) fn can_trace(&self) -> bool {
+        FORMATS.iter().any(|format| self.node.offer(Endpoints::default(), format.method()).is_some())
     }
 }

@@ -1,17 +1,18 @@
-//! Single HTTP requests to one endpoint, without repeats and without gathering.
+//! Single requests to one endpoint, without repeats and without gathering, over the connection that the traffic uses too.
 
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
-use reqwest::{Client, StatusCode, Url};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::error::{CallError, UpstreamError};
+use crate::rpc::connection::{Bounds, Call, Connection, Fault, Reply};
+use crate::rpc::wire::{Answers, Parsed};
+
 const CALL_SECONDS_MAX: u64 = 4;
 const RESPONSE_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// As JSON-RPC numbers a method that is not there.
-const NO_SUCH_METHOD: i64 = -32_601;
 
 /// Why nothing more is known of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -39,8 +40,7 @@ pub struct Head {
 }
 
 pub(crate) struct Line {
-    client: Client,
-    url: Url,
+    connection: Connection,
     deadline: Instant,
     clock_ahead: OnceLock<i64>,
 }
@@ -63,76 +63,85 @@ impl Refusal {
     }
 }
 
+impl From<CallError> for Refusal {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Unsupported => Self::Unsupported,
+            CallError::Refused => Self::Refused,
+            CallError::Upstream(error) => Self::Failed(error.into()),
+        }
+    }
+}
+
+impl From<UpstreamError> for Failure {
+    fn from(error: UpstreamError) -> Self {
+        match error {
+            UpstreamError::RateLimited => Self::RateLimited,
+            UpstreamError::Timeout => Self::Timeout,
+            UpstreamError::Unavailable => Self::Unreachable,
+            UpstreamError::BadResponse(_)
+            | UpstreamError::Inconsistent(_)
+            | UpstreamError::Behind
+            | UpstreamError::NotRetrievable => Self::NotJsonRpc,
+        }
+    }
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Unwritten => Self::NotJsonRpc,
+            Fault::Unreachable | Fault::BrokeOff => Self::Unreachable,
+            Fault::Timeout => Self::Timeout,
+            Fault::RateLimited(_) => Self::RateLimited,
+            Fault::Forbidden => Self::Forbidden,
+            Fault::Failed(status, _) => Self::Status(status.as_u16()),
+        }
+    }
+}
+
 impl Line {
     pub(crate) fn new(url: &str, deadline: Instant) -> Result<Self, Failure> {
-        let url = Url::parse(url).map_err(|_| Failure::InvalidAddress)?;
-        if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
-            return Err(Failure::InvalidAddress);
-        }
-        let client = crate::http::client_builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .user_agent(concat!("taxon/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .map_err(|_| Failure::InvalidAddress)?;
-        Ok(Self { client, url, deadline, clock_ahead: OnceLock::new() })
+        let connection = Connection::new(url).map_err(|_| Failure::InvalidAddress)?;
+        Ok(Self { connection, deadline, clock_ahead: OnceLock::new() })
     }
 
     pub(crate) fn clock_ahead(&self) -> Option<i64> {
         self.clock_ahead.get().copied()
     }
 
-    pub(crate) async fn call(&self, method: &str, params: Value) -> Result<Value, Refusal> {
-        let body = json!({ "jsonrpc": "2.0", "id": 0, "method": method, "params": params });
-        let mut answer = self.post(&body).await.map_err(Refusal::Failed)?;
-        if let Some(error) = answer.get("error").filter(|error| !error.is_null()) {
-            let is_unknown = error.get("code").and_then(Value::as_i64) == Some(NO_SUCH_METHOD);
-            return Err(if is_unknown { Refusal::Unsupported } else { Refusal::Refused });
-        }
-        answer.get_mut("result").map(Value::take).ok_or(Refusal::Failed(Failure::NotJsonRpc))
+    pub(crate) async fn call(&self, method: &'static str, params: Value) -> Result<Value, Refusal> {
+        let answers = self.post(&[(method, &params)]).await.map_err(Refusal::Failed)?;
+        let answer = answers.into_iter().flatten().next().ok_or(Refusal::Refused)?;
+        serde_json::from_str(answer?.get()).map_err(|_| Refusal::Failed(Failure::NotJsonRpc))
     }
 
     /// Whether that many calls in one request get that many results.
-    pub(crate) async fn takes_batch(&self, method: &str, calls: usize) -> bool {
-        let call = |id| json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": [] });
-        let body: Vec<Value> = (0..calls).map(call).collect();
-        let answers = self.post(&Value::Array(body)).await.ok();
-        let answers = answers.as_ref().and_then(Value::as_array);
-        answers.is_some_and(|all| all.len() == calls && all.iter().all(|one| one.get("result").is_some()))
+    pub(crate) async fn takes_batch(&self, method: &'static str, calls: usize) -> bool {
+        let no_params = json!([]);
+        let batch: Vec<Call<'_>> = vec![(method, &no_params); calls];
+        matches!(self.post(&batch).await, Ok(Some(answers)) if answers.iter().all(Result::is_ok))
     }
 
-    async fn post(&self, body: &Value) -> Result<Value, Failure> {
+    /// `None` when the endpoint refuses a request of this size.
+    async fn post(&self, calls: &[Call<'_>]) -> Result<Option<Answers>, Failure> {
         let limit = self.deadline.min(Instant::now() + Duration::from_secs(CALL_SECONDS_MAX));
-        match tokio::time::timeout_at(limit, self.exchange(body)).await {
-            Ok(answer) => answer,
-            Err(_) => Err(Failure::Timeout),
-        }
-    }
-
-    async fn exchange(&self, body: &Value) -> Result<Value, Failure> {
-        let sent = self.client.post(self.url.clone()).json(body).send().await;
-        let mut response = sent.map_err(|_| Failure::Unreachable)?;
-        let date = response.headers().get(reqwest::header::DATE).and_then(|date| date.to_str().ok());
-        if let Some(there) = date.and_then(|date| jiff::fmt::rfc2822::parse(date).ok()) {
+        let bounds = Bounds { bytes_max: RESPONSE_BYTES_MAX, large: None };
+        let said = tokio::time::timeout_at(limit, self.connection.post(calls, bounds)).await;
+        let Reply { parsed, status, date } = said.map_err(|_| Failure::Timeout)??;
+        if let Some(there) = date.and_then(|date| date.duration_since(UNIX_EPOCH).ok()) {
+            let there = i64::try_from(there.as_secs()).unwrap_or(i64::MAX);
             // The first is the one that a busy node answers soonest.
-            self.clock_ahead.get_or_init(|| there.timestamp().as_second().saturating_sub(now_seconds()));
+            self.clock_ahead.get_or_init(|| there.saturating_sub(now_seconds()));
         }
-        match response.status() {
-            StatusCode::TOO_MANY_REQUESTS => return Err(Failure::RateLimited),
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => return Err(Failure::Forbidden),
-            status if status.is_server_error() || status.is_redirection() || status == StatusCode::NOT_FOUND => {
-                return Err(Failure::Status(status.as_u16()));
-            }
-            // Some nodes put the JSON-RPC error object under another 4xx.
-            _ => {}
+        match parsed {
+            Ok(Parsed::Answers(answers)) => Ok(Some(answers)),
+            Ok(Parsed::RefusedBatch) => Ok(None),
+            Ok(Parsed::TooLarge) => Err(Failure::NotJsonRpc),
+            // A page that says why is no JSON-RPC; its status tells more.
+            Err(UpstreamError::BadResponse(_)) if !status.is_success() => Err(Failure::Status(status.as_u16())),
+            Err(error) => Err(error.into()),
         }
-        let mut bytes = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|_| Failure::Unreachable)? {
-            if bytes.len().saturating_add(chunk.len()) > RESPONSE_BYTES_MAX {
-                return Err(Failure::NotJsonRpc);
-            }
-            bytes.extend_from_slice(&chunk);
-        }
-        serde_json::from_slice(&bytes).map_err(|_| Failure::NotJsonRpc)
     }
 }
 

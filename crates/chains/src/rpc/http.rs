@@ -1,22 +1,21 @@
 //! One endpoint over HTTP: its address is a secret, its answers are bounded, its chain id is checked before it is believed.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use engine::Chain;
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
-use reqwest::{Client, StatusCode, Url};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
+pub(super) use super::connection::Call;
+use super::connection::{Bounds, Connection, Fault};
 use super::dialect::Dialect;
-use super::wire::{Answers, Parsed, Request, parse};
+use super::wire::{Answers, Parsed};
 use super::{BATCH_CALLS_MAX, InvalidEndpoint, meter};
 use crate::error::{CallError, UpstreamError};
 
@@ -29,8 +28,6 @@ pub(crate) const DATA_BYTES_MAX: usize = 16 * 1024 * 1024;
 const SMALL_RESPONSE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Large answers of one chain that are read at once.
 pub(super) const LARGE_ANSWERS_MAX: usize = 2;
-const CONNECT_SECONDS_MAX: u64 = 3;
-const IDLE_SECONDS_MAX: u64 = 60;
 /// Calls of our own that are added to a batch: chain id and head.
 const PIGGYBACK_CALLS_MAX: usize = 2;
 /// Parts of a batch that the endpoint wanted smaller, under way at once.
@@ -41,25 +38,16 @@ const GOOD_BATCHES_MAX: usize = 200;
 /// One call that is larger than any answer may be is that call's failure, and says nothing about the endpoint.
 pub(super) const TOO_LARGE: UpstreamError = UpstreamError::BadResponse("the answer is too large");
 
-pub(super) type Call<'a> = (&'static str, &'a Value);
-
+#[derive(Debug)]
 pub(super) struct Endpoint {
     chain: Arc<Chain>,
     dialect: &'static Dialect,
-    url: Url,
-    client: Client,
+    connection: Connection,
     chain_checked: AtomicBool,
     /// Learned from refusals: the batch size that this endpoint takes.
     batch_max: AtomicUsize,
     good_batches: AtomicUsize,
     large: Arc<Semaphore>,
-}
-
-/// The address may hold a credential, so it is never printed.
-impl fmt::Debug for Endpoint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Endpoint").finish_non_exhaustive()
-    }
 }
 
 /// What an endpoint said to a batch.
@@ -91,6 +79,20 @@ impl From<UpstreamError> for Failure {
     }
 }
 
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        let (error, wish) = match fault {
+            Fault::Unwritten => (UpstreamError::BadResponse("the request could not be written"), None),
+            Fault::Timeout => (UpstreamError::Timeout, None),
+            Fault::BrokeOff => (UpstreamError::BadResponse("the answer broke off"), None),
+            Fault::RateLimited(wish) => (UpstreamError::RateLimited, wish),
+            Fault::Unreachable | Fault::Forbidden => (UpstreamError::Unavailable, None),
+            Fault::Failed(_, wish) => (UpstreamError::Unavailable, wish),
+        };
+        Self { error, wish }
+    }
+}
+
 impl Endpoint {
     pub(super) fn new(
         chain: Arc<Chain>,
@@ -98,20 +100,10 @@ impl Endpoint {
         url: &str,
         large: Arc<Semaphore>,
     ) -> Result<Self, InvalidEndpoint> {
-        let url = Url::parse(url).map_err(|_| InvalidEndpoint)?;
-        if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
-            return Err(InvalidEndpoint);
-        }
-        let client = crate::http::client_builder()
-            .connect_timeout(Duration::from_secs(CONNECT_SECONDS_MAX))
-            .pool_idle_timeout(Duration::from_secs(IDLE_SECONDS_MAX))
-            .redirect(reqwest::redirect::Policy::none())
-            .user_agent(concat!("taxon/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .map_err(|_| InvalidEndpoint)?;
+        let connection = Connection::new(url)?;
         let batch_max = AtomicUsize::new(BATCH_CALLS_MAX);
         let chain_checked = AtomicBool::new(false);
-        Ok(Self { chain, dialect, url, client, chain_checked, batch_max, good_batches: AtomicUsize::new(0), large })
+        Ok(Self { chain, dialect, connection, chain_checked, batch_max, good_batches: AtomicUsize::new(0), large })
     }
 
     /// Calls that are best gathered for one request to this endpoint, with room for our own that are due.
@@ -218,59 +210,16 @@ impl Endpoint {
 
     /// One HTTP request.
     async fn exchange(&self, calls: &[Call<'_>], deadline: Instant) -> Result<Parsed, Failure> {
-        let requests: Vec<Request<'_>> = calls
-            .iter()
-            .enumerate()
-            .map(|(id, (method, params))| Request { jsonrpc: "2.0", id, method, params })
-            .collect();
-        let body = match requests.as_slice() {
-            [one] => serde_json::to_vec(one),
-            many => serde_json::to_vec(many),
-        }
-        .map_err(|_| UpstreamError::BadResponse("the request could not be written"))?;
         let begun = Instant::now();
-        let read = async { self.post(body, calls).await };
-        let said = match tokio::time::timeout_at(deadline, read).await {
-            Ok(said) => said,
+        let bytes_max = bytes_max(self.dialect, calls);
+        let bounds = Bounds { bytes_max, large: Some((SMALL_RESPONSE_BYTES_MAX, &self.large)) };
+        let said = match tokio::time::timeout_at(deadline, self.connection.post(calls, bounds)).await {
+            Ok(Ok(reply)) => reply.parsed.map_err(Failure::from),
+            Ok(Err(fault)) => Err(fault.into()),
             Err(_) => Err(UpstreamError::Timeout.into()),
         };
         meter::request(&self.chain.slug, begun.elapsed(), said.as_ref().err().map(|failure| failure.error));
         said
-    }
-
-    async fn post(&self, body: Vec<u8>, calls: &[Call<'_>]) -> Result<Parsed, Failure> {
-        let most = bytes_max(self.dialect, calls);
-        let sent = self.client.post(self.url.clone()).header(CONTENT_TYPE, "application/json").body(body).send().await;
-        let mut response = sent.map_err(|error| network(&error))?;
-        let wish = || retry_after(response.headers(), SystemTime::now());
-        match response.status() {
-            StatusCode::TOO_MANY_REQUESTS => return Err(Failure { error: UpstreamError::RateLimited, wish: wish() }),
-            StatusCode::PAYLOAD_TOO_LARGE => return Ok(Parsed::RefusedBatch),
-            // Some nodes put the JSON-RPC error object under a 4xx: its body says more than its status.
-            status if status.is_server_error() => {
-                return Err(Failure { error: UpstreamError::Unavailable, wish: wish() });
-            }
-            status if status == StatusCode::UNAUTHORIZED || status == StatusCode::FORBIDDEN => {
-                return Err(UpstreamError::Unavailable.into());
-            }
-            _ => {}
-        }
-        let mut bytes = Vec::new();
-        let mut turn = None;
-        while let Some(chunk) = response.chunk().await.map_err(|error| network(&error))? {
-            let size = bytes.len().saturating_add(chunk.len());
-            if size > most {
-                return Ok(Parsed::TooLarge);
-            }
-            if size > SMALL_RESPONSE_BYTES_MAX && turn.is_none() {
-                // While it waits it reads nothing, so the sender waits too.
-                turn = self.large.acquire().await.ok();
-            }
-            bytes.extend_from_slice(&chunk);
-        }
-        let parsed = parse(&bytes, calls.len());
-        drop(turn);
-        Ok(parsed?)
     }
 }
 
@@ -281,61 +230,7 @@ fn bytes_max(dialect: &Dialect, calls: &[Call<'_>]) -> usize {
     all.fold(0, usize::saturating_add).min(RPC_RESPONSE_BYTES_MAX)
 }
 
-/// The client's own error text names the address, so only its kind is kept.
-fn network(error: &reqwest::Error) -> UpstreamError {
-    if error.is_timeout() {
-        UpstreamError::Timeout
-    } else if error.is_decode() || error.is_body() {
-        UpstreamError::BadResponse("the answer broke off")
-    } else {
-        UpstreamError::Unavailable
-    }
-}
-
-/// Seconds, or a date. A date that has passed is no wish.
-fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
-    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    match text.parse::<u64>() {
-        Ok(seconds) => Some(Duration::from_secs(seconds)),
-        Err(_) => httpdate::parse_http_date(text).ok()?.duration_since(now).ok(),
-    }
-}
-
 fn is_chain_id(answer: &RawValue, expected: Option<u64>) -> bool {
     let said: Option<alloy_primitives::U64> = serde_json::from_str(answer.get()).ok();
     said.map(|id| id.to::<u64>()) == expected
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use reqwest::header::HeaderValue;
-
-    #[test]
-    fn retry_after_is_read_in_both_forms() {
-        let now = httpdate::parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT").unwrap();
-        let wish = |text: &'static str| {
-            retry_after(&HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_static(text))]), now)
-        };
-        assert_eq!(wish("7"), Some(Duration::from_secs(7)));
-        assert_eq!(wish(" 0 "), Some(Duration::ZERO));
-        assert_eq!(wish("Sun, 06 Nov 1994 08:50:07 GMT"), Some(Duration::from_secs(30)));
-        for none in ["Sun, 06 Nov 1994 08:49:07 GMT", "soon", "-3", "1.5", ""] {
-            assert_eq!(wish(none), None, "{none}");
-        }
-        assert_eq!(retry_after(&HeaderMap::new(), now), None);
-    }
-
-    #[test]
-    fn an_address_is_never_printed() {
-        let chain = crate::Registry::embedded().unwrap().find("ethereum").cloned().unwrap();
-        let endpoint = Endpoint::new(
-            chain,
-            &crate::evm::dialect::DIALECT,
-            "https://user:secret@example.com/key",
-            Arc::new(Semaphore::new(1)),
-        );
-        let printed = format!("{:?}", endpoint.unwrap());
-        assert!(!printed.contains("secret") && !printed.contains("example"), "{printed}");
-    }
 }

@@ -96,13 +96,16 @@ struct ErrorObject {
     message: String,
 }
 
+/// By JSON-RPC 2.0.
 const METHOD_NOT_FOUND: i64 = -32_601;
+/// By EIP-1474.
+const METHOD_NOT_SUPPORTED: i64 = -32_004;
 const LIMIT_EXCEEDED: i64 = -32_005;
 
-pub(super) type Answers = Vec<Result<Box<RawValue>, CallError>>;
+pub(crate) type Answers = Vec<Result<Box<RawValue>, CallError>>;
 
 /// What one HTTP body says to a batch of calls.
-pub(super) enum Parsed {
+pub(crate) enum Parsed {
     Answers(Answers),
     /// The node answered a batch with one error object: it does not take batches, or none of this size.
     RefusedBatch,
@@ -198,7 +201,9 @@ fn answer(reply: &Reply<'_>) -> Result<Box<RawValue>, CallError> {
 fn refusal(error: &ErrorObject) -> CallError {
     let message = error.message.to_ascii_lowercase();
     let says = |word: &str| message.contains(word);
-    if error.code == METHOD_NOT_FOUND || says("method not found") || says("not supported") {
+    let is_code = [METHOD_NOT_FOUND, METHOD_NOT_SUPPORTED].contains(&error.code);
+    // Without the word `method` it may be about this one call: "transaction type not supported".
+    if is_code || says("method not found") || (says("method") && says("not supported")) {
         CallError::Unsupported
     } else if error.code == LIMIT_EXCEEDED || error.code == 429 || says("rate limit") || says("too many requests") {
         CallError::Upstream(UpstreamError::RateLimited)
@@ -256,7 +261,11 @@ mod tests {
     fn error_objects_are_told_apart() {
         let one = |error: &str| texts(&format!(r#"[{{"id":0,"error":{error}}}]"#), 1);
         assert_eq!(one(r#"{"code":-32601,"message":"x"}"#), [Err(CallError::Unsupported)]);
-        assert_eq!(one(r#"{"code":-32000,"message":"missing trie node"}"#), [Err(CallError::Refused)]);
+        assert_eq!(one(r#"{"code":-32004,"message":"x"}"#), [Err(CallError::Unsupported)]);
+        assert_eq!(one(r#"{"code":-32000,"message":"Method x is not supported"}"#), [Err(CallError::Unsupported)]);
+        for of_one_call in ["missing trie node", "transaction type not supported"] {
+            assert_eq!(one(&format!(r#"{{"code":-32000,"message":"{of_one_call}"}}"#)), [Err(CallError::Refused)]);
+        }
         assert_eq!(one(r#"{"code":-32005,"message":"x"}"#), [Err(CallError::Upstream(UpstreamError::RateLimited))]);
         assert_eq!(
             texts(r#"{"id":null,"error":{"code":-32600,"message":"batch too large"}}"#, 3),

@@ -1,14 +1,14 @@
 //! A node of a small made-up chain over HTTP, which misbehaves as a test tells it to, and counts what it was asked.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, StatusCode};
-use chains::{Forgetful, Node, Registry, TokenMemory, Upstreams, live_node};
+use chains::{Forgetful, Node, Registry, Tape, TokenMemory, Upstreams, live_node};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -25,6 +25,10 @@ pub struct Manners {
     pub packed: Option<Arc<Vec<u8>>>,
     /// This many members of the next batches are refused for the rate limit.
     pub limited_members: usize,
+    /// Methods that it does not offer.
+    pub unsupported: Vec<&'static str>,
+    /// What it answers to every trace instead, as an error object.
+    pub trace_error: Option<Value>,
     pub chain_id: u64,
     /// The head's number and time.
     pub head: (u64, u64),
@@ -129,6 +133,12 @@ fn member(manners: &mut Manners, question: &Value) -> Value {
         manners.limited_members -= 1;
         return json!({ "id": question["id"], "error": { "code": -32005, "message": "limit exceeded" } });
     }
+    if manners.unsupported.contains(&method) {
+        return json!({ "id": question["id"], "error": { "code": -32601, "message": "the method does not exist" } });
+    }
+    if let Some(error) = manners.trace_error.as_ref().filter(|_| method.contains("trace")) {
+        return json!({ "id": question["id"], "error": error });
+    }
     json!({ "jsonrpc": "2.0", "id": question["id"], "result": result(manners, method, &question["params"]) })
 }
 
@@ -160,6 +170,11 @@ fn result(manners: &Manners, method: &str, params: &Value) -> Value {
             "type": "CALL", "from": "0x00000000000000000000000000000000000000aa", "gas": "0x0", "gasUsed": "0x0",
             "to": "0x00000000000000000000000000000000000000bb", "value": "0x1", "input": "0x",
         }),
+        "trace_transaction" => json!([{
+            "type": "call", "traceAddress": [], "transactionHash": first, "result": {},
+            "action": { "callType": "call", "from": "0x00000000000000000000000000000000000000aa",
+                        "to": "0x00000000000000000000000000000000000000bb", "value": "0x1" },
+        }]),
         "eth_getBlockByNumber" if first == "latest" || first == "finalized" => {
             let (number, time) = manners.head;
             json!({ "number": format!("{number:#x}"), "hash": branch(number, 1), "timestamp": format!("{time:#x}") })
@@ -170,8 +185,25 @@ fn result(manners: &Manners, method: &str, params: &Value) -> Value {
             let of = mined.map_or(1, |mined| mined.header_branch);
             json!({ "number": first, "hash": branch(number, of), "timestamp": "0x65000000" })
         }
+        "getAssetBatch" => {
+            let ids = params["ids"].as_array().cloned().unwrap_or_default();
+            let named = |id: Value| json!({ "id": id, "content": { "metadata": { "name": "Named", "symbol": "NAMED" } } });
+            ids.into_iter().map(named).collect()
+        }
+        "getMultipleAccounts" => json!({ "value": vec![Value::Null; params[0].as_array().map_or(0, Vec::len)] }),
+        "getSlot" => json!(manners.head.0),
+        "getTransaction" | "getSignatureStatuses" => {
+            let answer = demo_solana().answer("demo-solana", method, params);
+            answer.map_or(Value::Null, |answer| serde_json::from_str(answer.get()).unwrap())
+        }
         _ => json!("0x0"),
     }
+}
+
+/// What a Solana node says of transactions is what the demo chain's said.
+fn demo_solana() -> &'static Tape {
+    static TAPE: OnceLock<Tape> = OnceLock::new();
+    TAPE.get_or_init(|| Tape::read(include_str!("../../../../demo/solana.jsonl")).unwrap())
 }
 
 pub fn registry(slugs: &[&str]) -> Registry {

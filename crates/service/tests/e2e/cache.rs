@@ -1,5 +1,5 @@
 //! What was read once is not read again: not in the same process, not after a restart, not by another instance, and not when the rules
-//! change. What is not final yet is read anew after seconds.
+//! change. What is not final yet is read anew after seconds, and what no node could show in full after minutes.
 
 use serde_json::{Value, json};
 
@@ -164,6 +164,31 @@ async fn what_is_not_final_is_read_anew_and_a_reorganisation_is_seen() {
     // The block goes, and its transaction with it.
     rpc(&anvil.url, "anvil_reorg", json!([1, []])).await;
     wait_for("the transaction to be gone", async |_| taxon.classify(&hash).await.status == 404).await;
+}
+
+/// A node that traces may be added, or this one may learn it: what was read without a trace is not read so for good.
+#[tokio::test]
+async fn what_no_endpoint_can_trace_is_kept_for_a_while_and_not_for_good() {
+    let (anvil, scenario) = mainnet().await;
+    let proxy = Proxy::start(&anvil.url, |question, answer| {
+        if question["method"].as_str().unwrap_or_default().contains("trace") {
+            return json!({ "id": answer["id"], "error": { "code": -32601, "message": "the method does not exist" } });
+        }
+        answer
+    })
+    .await;
+    let taxon = Taxon::start(&[("local", 31_337, &proxy.url)]).await;
+    let hash = settled(&taxon, scenario).await;
+    let first = taxon.classify(&hash).await.body;
+    proxy.requests();
+    assert_eq!(taxon.classify(&hash).await.body, first);
+    let explained = taxon.post("/v1/classify", &json!({ "hash": hash, "explain": true })).await;
+    assert_eq!((explained.status, proxy.requests()), (200, 0), "verdict and facts are in memory");
+    let taxon = restarted(taxon, &[]).await;
+    let shown = taxon.setup.run(&["cache", "show", "--json"]);
+    assert!(!shown.contains("facts") && !shown.contains("verdicts"), "{shown}");
+    assert_eq!(taxon.classify(&hash).await.body, first);
+    assert!(proxy.requests() > 0, "it is asked again");
 }
 
 #[tokio::test]

@@ -279,10 +279,11 @@ impl Inside {
             Some((asked, done.hash.as_str()))
         });
         let Some((own, original)) = known else {
-            return if method == "getSignatureStatuses" {
-                Ok(json!({ "context": { "slot": HEAD }, "value": [null] }).to_string())
-            } else {
-                Ok(tape().answer(slug, method, params)?.get().to_owned())
+            return match (method, tape().answer(slug, method, params)) {
+                ("getSignatureStatuses", _) => Ok(json!({ "context": { "slot": HEAD }, "value": [null] }).to_string()),
+                // A transaction that is not on the tape is not on the chain.
+                ("eth_getTransactionByHash" | "getTransaction", Err(_)) => Ok("null".to_owned()),
+                (_, answer) => Ok(answer?.get().to_owned()),
             };
         };
         let params: Value = serde_json::from_str(&params.to_string().replace(own, original)).unwrap();

@@ -1,0 +1,171 @@
+//! One HTTP request with JSON-RPC calls to one address, for the traffic and for `probe` alike: what they think of a node cannot differ.
+
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, RETRY_AFTER};
+use reqwest::{Client, StatusCode, Url};
+use serde_json::Value;
+use tokio::sync::Semaphore;
+
+use super::InvalidEndpoint;
+use super::wire::{Parsed, Request, parse};
+use crate::error::UpstreamError;
+
+const CONNECT_SECONDS_MAX: u64 = 3;
+const IDLE_SECONDS_MAX: u64 = 60;
+
+pub(crate) type Call<'a> = (&'static str, &'a Value);
+
+pub(crate) struct Connection {
+    url: Url,
+    client: Client,
+}
+
+/// The address may hold a credential, so it is never printed.
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection").finish_non_exhaustive()
+    }
+}
+
+/// How much of an answer is read.
+pub(crate) struct Bounds<'a> {
+    pub(crate) bytes_max: usize,
+    /// What is larger than so many bytes waits for one of these before it is read on.
+    pub(crate) large: Option<(usize, &'a Semaphore)>,
+}
+
+/// What the node answered.
+pub(crate) struct Reply {
+    pub(crate) parsed: Result<Parsed, UpstreamError>,
+    pub(crate) status: StatusCode,
+    /// The node's clock.
+    pub(crate) date: Option<SystemTime>,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The request could not be written as JSON.
+    Unwritten,
+    Unreachable,
+    Timeout,
+    BrokeOff,
+    RateLimited(Option<Duration>),
+    /// It wants a credential, or another one.
+    Forbidden,
+    /// It reported a fault of its own, and how long it wants to be left alone.
+    Failed(StatusCode, Option<Duration>),
+}
+
+impl Connection {
+    pub(crate) fn new(url: &str) -> Result<Self, InvalidEndpoint> {
+        let url = Url::parse(url).map_err(|_| InvalidEndpoint)?;
+        if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
+            return Err(InvalidEndpoint);
+        }
+        let client = Client::builder()
+            .connect_timeout(Duration::from_secs(CONNECT_SECONDS_MAX))
+            .pool_idle_timeout(Duration::from_secs(IDLE_SECONDS_MAX))
+            .redirect(reqwest::redirect::Policy::none())
+            .user_agent(concat!("taxon/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(|_| InvalidEndpoint)?;
+        Ok(Self { url, client })
+    }
+
+    /// One call is sent as an object, several as an array.
+    pub(crate) async fn post(&self, calls: &[Call<'_>], bounds: Bounds<'_>) -> Result<Reply, Fault> {
+        let requests: Vec<Request<'_>> = calls
+            .iter()
+            .enumerate()
+            .map(|(id, (method, params))| Request { jsonrpc: "2.0", id, method, params })
+            .collect();
+        let body = match requests.as_slice() {
+            [one] => serde_json::to_vec(one),
+            many => serde_json::to_vec(many),
+        };
+        let body = body.map_err(|_| Fault::Unwritten)?;
+        let sent = self.client.post(self.url.clone()).header(CONTENT_TYPE, "application/json").body(body).send().await;
+        let mut response = sent.map_err(|error| fault(&error))?;
+        let status = response.status();
+        let date = response.headers().get(DATE).and_then(|date| httpdate::parse_http_date(date.to_str().ok()?).ok());
+        let wish = || retry_after(response.headers(), SystemTime::now());
+        match status {
+            StatusCode::TOO_MANY_REQUESTS => return Err(Fault::RateLimited(wish())),
+            StatusCode::PAYLOAD_TOO_LARGE => return Ok(Reply { parsed: Ok(Parsed::RefusedBatch), status, date }),
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => return Err(Fault::Forbidden),
+            status if status.is_server_error() => return Err(Fault::Failed(status, wish())),
+            // Some nodes put the JSON-RPC error object under another 4xx: its body says more than its status.
+            _ => {}
+        }
+        let mut bytes = Vec::new();
+        let mut turn = None;
+        while let Some(chunk) = response.chunk().await.map_err(|error| fault(&error))? {
+            let size = bytes.len().saturating_add(chunk.len());
+            if size > bounds.bytes_max {
+                return Ok(Reply { parsed: Ok(Parsed::TooLarge), status, date });
+            }
+            if let Some((small, large)) = bounds.large
+                && size > small
+                && turn.is_none()
+            {
+                // While it waits it reads nothing, so the sender waits too.
+                turn = large.acquire().await.ok();
+            }
+            bytes.extend_from_slice(&chunk);
+        }
+        let parsed = parse(&bytes, calls.len());
+        drop(turn);
+        Ok(Reply { parsed, status, date })
+    }
+}
+
+/// The client's own error text names the address, so only its kind is kept.
+fn fault(error: &reqwest::Error) -> Fault {
+    if error.is_timeout() {
+        Fault::Timeout
+    } else if error.is_decode() || error.is_body() {
+        Fault::BrokeOff
+    } else {
+        Fault::Unreachable
+    }
+}
+
+/// Seconds, or a date. A date that has passed is no wish.
+fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    match text.parse::<u64>() {
+        Ok(seconds) => Some(Duration::from_secs(seconds)),
+        Err(_) => httpdate::parse_http_date(text).ok()?.duration_since(now).ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reqwest::header::HeaderValue;
+
+    #[test]
+    fn retry_after_is_read_in_both_forms() {
+        let now = httpdate::parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT").unwrap();
+        let wish = |text: &'static str| {
+            retry_after(&HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_static(text))]), now)
+        };
+        assert_eq!(wish("7"), Some(Duration::from_secs(7)));
+        assert_eq!(wish(" 0 "), Some(Duration::ZERO));
+        assert_eq!(wish("Sun, 06 Nov 1994 08:50:07 GMT"), Some(Duration::from_secs(30)));
+        for none in ["Sun, 06 Nov 1994 08:49:07 GMT", "soon", "-3", "1.5", ""] {
+            assert_eq!(wish(none), None, "{none}");
+        }
+        assert_eq!(retry_after(&HeaderMap::new(), now), None);
+    }
+
+    #[test]
+    fn an_address_is_never_printed() {
+        let connection = Connection::new("https://user:secret@example.com/key").unwrap();
+        let printed = format!("{connection:?}");
+        assert!(!printed.contains("secret") && !printed.contains("example"), "{printed}");
+    }
+}
