@@ -399,7 +399,9 @@ fn events(file: &PackFile) -> impl Iterator<Item = EventShape> {
     let rows = file.event.iter().map(|row| (row.signature.get_ref(), row.topic0.as_deref()));
     let actors = file.actor.iter().map(|row| (row.signature.get_ref(), None));
     let beside = file.event.iter().flat_map(|row| row.beside.iter().chain(&row.without)).map(|text| (text, None));
-    rows.chain(actors).chain(beside).filter_map(|(text, topic0)| compile::event_shape(text, topic0).ok())
+    let nfts = file.nft.iter().flat_map(|row| std::iter::once(&row.moved).chain(&row.named));
+    let nfts = nfts.map(|text| (text.get_ref(), None));
+    rows.chain(actors).chain(beside).chain(nfts).filter_map(|(text, topic0)| compile::event_shape(text, topic0).ok())
 }
 
 fn calls(file: &PackFile) -> impl Iterator<Item = CallShape> {
