@@ -174,6 +174,9 @@ impl<'a> Parser<'a> {
                 return Err(format!("two parameters are called `{}`", param.name));
             }
             params.push(param);
+            if params.len() > SIGNATURE_WORDS_MAX {
+                return Err(format!("it has more than {SIGNATURE_WORDS_MAX} parameters"));
+            }
             if self.take(')') {
                 return Ok(params);
             }
