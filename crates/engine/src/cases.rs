@@ -25,7 +25,7 @@ use crate::evm::trace::InternalTransfer;
 use crate::evm::{EvmFacts, InternalValue, Token};
 use crate::question::Question;
 use crate::rules::abi;
-use crate::rules::compile::{self, CallShape, EventShape, Field, Shape};
+use crate::rules::compile::{self, CallShape, EventShape, Field, ParamFinder};
 use crate::rules::file::{CaseRow, Derive, EVERY_CHAIN, PackFile};
 use crate::rules::solana::SOLANA;
 use crate::rules::{Fault, Pack, Rules};
@@ -410,7 +410,7 @@ fn calls(file: &PackFile) -> impl Iterator<Item = CallShape> {
     rows.chain(actors).filter_map(|text| compile::call_shape(text).ok())
 }
 
-fn has_all(shape: &Shape, values: &[(String, U256)]) -> bool {
+fn has_all(shape: &ParamFinder, values: &[(String, U256)]) -> bool {
     values.iter().all(|(path, _)| shape.word(path).is_ok())
 }
 

@@ -244,9 +244,9 @@ fn a_condition_on_a_list_holds_for_each_member() {
     assert_ne!(read(&pack, &[5], log(&[5])), Category::LiquidityAdd);
 }
 
-/// Tuples take their real place in the head, so what stands behind one is read where it is.
+/// Tuples take their real size in the head, so a parameter behind one is read where it is.
 #[test]
-fn what_stands_behind_a_tuple_is_read() {
+fn a_parameter_behind_a_tuple_is_read() {
     let signature = "Sent((uint256 a, (address b, bool c)[2] d) first, address user, uint256 amount)";
     let pack = event(signature, "who = [\"user\"]\nout = [\"first.d[1].b=amount\"]\nin = [\"@minted\"]\n");
     let params = Signature::event(signature).expect("it parses").params;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use alloy_primitives::{Address, B256, FixedBytes, U256};
 
 pub use legs::{LegSpec, What};
-pub use shapes::{CallShape, EventShape, Layout, Shape, call_shape, event_shape};
+pub use shapes::{CallShape, EventShape, Layout, ParamFinder, call_shape, event_shape};
 
 use super::file::{ActorRow, CallRow, Derive, EventRow, NftRow};
 pub use super::path::Field;

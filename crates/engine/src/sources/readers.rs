@@ -22,7 +22,7 @@ type One = fn(&EvmScene<'_>, &Rules, &Matched<'_>) -> Vec<Opinion>;
 type All = fn(&EvmScene<'_>, &Rules, &[Matched<'_>]) -> Vec<Opinion>;
 
 #[derive(Debug)]
-pub struct Reader {
+pub struct EventReader {
     /// What one log says.
     pub one: One,
     /// What all logs of the reader's rules say together.
@@ -32,17 +32,17 @@ pub struct Reader {
 }
 
 /// By the name that packs use. What they say together is asked in this order.
-pub static READERS: &[(&str, Reader)] = &[
+pub static READERS: &[(&str, EventReader)] = &[
     // The emitter is a pool: what the wallet sent into pools and took out of them is a swap.
-    ("amm", Reader { one: |_, _, _| Vec::new(), all: amm::opinions, needs_beside: false }),
+    ("amm", EventReader { one: |_, _, _| Vec::new(), all: amm::opinions, needs_beside: false }),
     // What a position paid out: principal as far as it was decreased, fees beyond.
-    ("collected", Reader { one: positions::split, all: |_, _, _| Vec::new(), needs_beside: true }),
+    ("collected", EventReader { one: positions::split, all: |_, _, _| Vec::new(), needs_beside: true }),
     // An ERC-4626 vault: its assets may go straight on into another.
-    ("vault", Reader { one: plain, all: vaults::opinions, needs_beside: false }),
+    ("vault", EventReader { one: plain, all: vaults::opinions, needs_beside: false }),
 ];
 
 /// Where the reader of this name is in `READERS`, and what it is.
-pub fn named(name: &str) -> Option<(usize, &'static Reader)> {
+pub fn named(name: &str) -> Option<(usize, &'static EventReader)> {
     let found = READERS.iter().enumerate().find(|(_, (known, _))| *known == name);
     found.map(|(at, (_, reader))| (at, reader))
 }
