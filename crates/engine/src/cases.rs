@@ -28,7 +28,7 @@ use crate::knowledge::Knowledge;
 use crate::question::Question;
 use crate::read::FamilyScene;
 use crate::rules::abi;
-use crate::rules::compile::{self, CallShape, EventShape, Field, Shape};
+use crate::rules::compile::{self, CallShape, EventShape, Field, ParamFinder};
 use crate::rules::file::{CaseRow, Derive, EVERY_CHAIN, PackFile};
 use crate::rules::solana::SOLANA;
 use crate::rules::{Fault, Pack, Rules};
@@ -402,7 +402,9 @@ fn events(file: &PackFile) -> impl Iterator<Item = EventShape> {
     let rows = file.event.iter().map(|row| (row.signature.get_ref(), row.topic0.as_deref()));
     let actors = file.actor.iter().map(|row| (row.signature.get_ref(), None));
     let beside = file.event.iter().flat_map(|row| row.beside.iter().chain(&row.without)).map(|text| (text, None));
-    rows.chain(actors).chain(beside).filter_map(|(text, topic0)| compile::event_shape(text, topic0).ok())
+    let nfts = file.nft.iter().flat_map(|row| std::iter::once(&row.moved).chain(&row.named));
+    let nfts = nfts.map(|text| (text.get_ref(), None));
+    rows.chain(actors).chain(beside).chain(nfts).filter_map(|(text, topic0)| compile::event_shape(text, topic0).ok())
 }
 
 fn calls(file: &PackFile) -> impl Iterator<Item = CallShape> {
@@ -411,7 +413,7 @@ fn calls(file: &PackFile) -> impl Iterator<Item = CallShape> {
     rows.chain(actors).filter_map(|text| compile::call_shape(text).ok())
 }
 
-fn has_all(shape: &Shape, values: &[(String, U256)]) -> bool {
+fn has_all(shape: &ParamFinder, values: &[(String, U256)]) -> bool {
     values.iter().all(|(path, _)| shape.word(path).is_ok())
 }
 

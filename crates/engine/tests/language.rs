@@ -65,6 +65,7 @@ fn what_the_language_cannot_say_is_refused_with_file_and_line() {
         (with("same = { \"pair[0]\" = \"pair[*]\" }"), "names several values where one is needed"),
         (with("holds = { \"pair[*]\" = \"pool\" }"), "names several values where one is needed"),
         (with("reader = \"crystal_ball\""), "no reader is called `crystal_ball`"),
+        (with("reader = \"collected\""), "the reader `collected` needs the event that `beside` names"),
         (joined("who = [\"@everyone\"]\n"), "nobody is called `@everyone`"),
         (joined("who = [\"shares[*].owner\"]\n"), "uint256 has no member `owner`"),
         (event("E((address,uint256) item)", "who = [\"item.token\"]\n"), "names none of its members"),
@@ -104,6 +105,7 @@ fn calls_are_refused_alike() {
 fn constructs_that_nobody_knows_are_refused() {
     let sound = joined("who = [\"user\"]\nout = [\"items[*].token=items[*].amount\"]\n");
     Rules::of(&[("mine", &sound)]).expect("a sound pack loads");
+    let nft = "\n[[nft]]\non = \"pool\"\nkind = \"erc721\"\nmoved = \"M(address from, address to)\"\nnamed = [\"N(uint256 id)\"]\n";
     for (more, line, expected) in [
         ("explains = [\"items\"]\n", 13, "unknown field `explains`"),
         (
@@ -128,6 +130,12 @@ fn constructs_that_nobody_knows_are_refused() {
             17,
             "no parameter `from`",
         ),
+        (
+            "\n[[nft]]\non = \"anywhere\"\nkind = \"erc721\"\nmoved = \"M(address from, address to)\"\nnamed = [\"N(uint256 id)\"]\n",
+            17,
+            "`on` is the role",
+        ),
+        (&nft.repeat(2), 21, "another row says how the NFTs"),
     ] {
         let said = refused(&format!("{sound}{more}"));
         assert!(said.starts_with(&format!("mine.toml:{line}: ")) && said.contains(expected), "{expected}: {said}");
@@ -242,9 +250,9 @@ fn a_condition_on_a_list_holds_for_each_member() {
     assert_ne!(read(&pack, &[5], log(&[5])), Category::LiquidityAdd);
 }
 
-/// Tuples take their real place in the head, so what stands behind one is read where it is.
+/// Tuples take their real size in the head, so a parameter behind one is read where it is.
 #[test]
-fn what_stands_behind_a_tuple_is_read() {
+fn a_parameter_behind_a_tuple_is_read() {
     let signature = "Sent((uint256 a, (address b, bool c)[2] d) first, address user, uint256 amount)";
     let pack = event(signature, "who = [\"user\"]\nout = [\"first.d[1].b=amount\"]\nin = [\"@minted\"]\n");
     let params = Signature::event(signature).expect("it parses").params;

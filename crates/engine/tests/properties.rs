@@ -52,7 +52,9 @@ fn amounts() -> impl Strategy<Value = U256> {
 }
 
 fn words() -> impl Strategy<Value = B256> {
-    prop_oneof![addresses().prop_map(|a| a.into_word()), amounts().prop_map(B256::from)]
+    // Offsets and lengths of arrays that meet something, and those that lie.
+    let offsets = (0_u64..16).prop_map(|at| B256::from(U256::from(at * 32)));
+    prop_oneof![2 => addresses().prop_map(|a| a.into_word()), 2 => amounts().prop_map(B256::from), 1 => offsets]
 }
 
 /// Topics that some rule or reader listens to, and noise.
@@ -74,7 +76,7 @@ fn topics() -> impl Strategy<Value = B256> {
 }
 
 fn logs() -> impl Strategy<Value = Log> {
-    let shape = (topics(), prop::collection::vec(words(), 0..4), prop::collection::vec(words(), 0..7), 0_usize..40);
+    let shape = (topics(), prop::collection::vec(words(), 0..4), prop::collection::vec(words(), 0..16), 0_usize..40);
     (addresses(), shape, any::<bool>()).prop_map(|(address, (topic0, indexed, data, cut), is_cut)| {
         let mut topics = vec![topic0];
         topics.extend(indexed);

@@ -65,7 +65,7 @@ impl Connection {
         if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
             return Err(InvalidEndpoint);
         }
-        let client = Client::builder()
+        let client = crate::http::client_builder()
             .connect_timeout(Duration::from_secs(CONNECT_SECONDS_MAX))
             .pool_idle_timeout(Duration::from_secs(IDLE_SECONDS_MAX))
             .redirect(reqwest::redirect::Policy::none())

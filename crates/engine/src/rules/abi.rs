@@ -25,25 +25,25 @@ pub struct Signature {
 pub struct Param {
     /// Empty where the signature gives none.
     pub name: String,
-    pub kind: Kind,
+    pub kind: AbiType,
     /// Of an event: it is a topic, and of what is longer than a word only the hash.
     pub indexed: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
+pub enum AbiType {
     /// One word: `address`, `uint256`, `bytes32` and the like.
     Word(String),
     /// `bytes` or `string`.
     Bytes(String),
     Tuple(Vec<Param>),
     /// `T[]`
-    List(Box<Kind>),
+    List(Box<AbiType>),
     /// `T[3]`
-    Array(Box<Kind>, usize),
+    Array(Box<AbiType>, usize),
 }
 
-impl Kind {
+impl AbiType {
     /// Whether its head is an offset to where it really is.
     pub fn is_dynamic(&self) -> bool {
         match self {
@@ -65,7 +65,7 @@ impl Kind {
     }
 }
 
-impl Kind {
+impl AbiType {
     /// Words of all of it, with one member in every list.
     fn least_words(&self) -> usize {
         match self {
@@ -86,7 +86,7 @@ pub fn head_words<'a>(params: impl IntoIterator<Item = &'a Param>) -> usize {
 }
 
 /// As the ABI writes it to make a topic or selector: without names.
-impl fmt::Display for Kind {
+impl fmt::Display for AbiType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Word(name) | Self::Bytes(name) => f.write_str(name),
@@ -174,6 +174,9 @@ impl<'a> Parser<'a> {
                 return Err(format!("two parameters are called `{}`", param.name));
             }
             params.push(param);
+            if params.len() > SIGNATURE_WORDS_MAX {
+                return Err(format!("it has more than {SIGNATURE_WORDS_MAX} parameters"));
+            }
             if self.take(')') {
                 return Ok(params);
             }
@@ -197,7 +200,7 @@ impl<'a> Parser<'a> {
         Ok(Param { name: name.to_owned(), kind, indexed })
     }
 
-    fn kind(&mut self, depth: usize) -> Result<Kind, Fault> {
+    fn kind(&mut self, depth: usize) -> Result<AbiType, Fault> {
         if depth > DEPTH_MAX {
             return Err(format!("it goes deeper than {DEPTH_MAX}"));
         }
@@ -206,7 +209,7 @@ impl<'a> Parser<'a> {
             if members.is_empty() {
                 return Err("a tuple has no members".to_owned());
             }
-            Kind::Tuple(members)
+            AbiType::Tuple(members)
         } else {
             elementary(self.word())?
         };
@@ -219,10 +222,10 @@ impl<'a> Parser<'a> {
             let count = self.word();
             self.expect(']')?;
             kind = if count.is_empty() {
-                Kind::List(Box::new(kind))
+                AbiType::List(Box::new(kind))
             } else {
                 let members = count.parse::<usize>().ok().filter(|count| (1..=SIGNATURE_WORDS_MAX).contains(count));
-                Kind::Array(Box::new(kind), members.ok_or_else(|| format!("`[{count}]` is no length of an array"))?)
+                AbiType::Array(Box::new(kind), members.ok_or_else(|| format!("`[{count}]` is no length of an array"))?)
             };
         }
         Ok(kind)
@@ -245,22 +248,22 @@ impl<'a> Parser<'a> {
 
     fn expect(&mut self, wanted: char) -> Result<(), Fault> {
         let next = self.rest.trim_start().chars().next();
-        let found = next.map_or_else(|| "it ends".to_owned(), |found| format!("`{found}` stands"));
+        let found = next.map_or_else(|| "it ends".to_owned(), |found| format!("`{found}`"));
         if self.take(wanted) { Ok(()) } else { Err(format!("{found} where `{wanted}` is needed")) }
     }
 }
 
-fn elementary(word: &str) -> Result<Kind, Fault> {
+fn elementary(word: &str) -> Result<AbiType, Fault> {
     let bits = |digits: &str| digits.parse::<u16>().is_ok_and(|bits| (8..=256).contains(&bits) && bits % 8 == 0);
     let bytes = |digits: &str| digits.parse::<u8>().is_ok_and(|bytes| (1..=32).contains(&bytes));
     let is_word = matches!(word, "address" | "bool")
         || word.strip_prefix("uint").or(word.strip_prefix("int")).is_some_and(bits)
         || word.strip_prefix("bytes").is_some_and(bytes);
     match word {
-        "bytes" | "string" => Ok(Kind::Bytes(word.to_owned())),
-        "uint" | "int" => Ok(Kind::Word(format!("{word}256"))),
+        "bytes" | "string" => Ok(AbiType::Bytes(word.to_owned())),
+        "uint" | "int" => Ok(AbiType::Word(format!("{word}256"))),
         "" => Err("a type is missing".to_owned()),
-        _ if is_word => Ok(Kind::Word(word.to_owned())),
+        _ if is_word => Ok(AbiType::Word(word.to_owned())),
         _ => Err(format!("`{word}` is no type")),
     }
 }
@@ -278,8 +281,8 @@ mod tests {
     fn names_inside_tuples_are_read_and_leave_the_topic_as_it_is() {
         let order = Signature::event(ORDER).unwrap();
         assert_eq!(order.topic0().to_string(), "0x9d9af8e38d66c62e2c12f0225249fd9d721c54b83f48d9352c97c6cacdcb6f31");
-        let Kind::List(member) = &order.params[4].kind else { panic!("{:?}", order.params[4]) };
-        assert!(matches!(&**member, Kind::Tuple(members) if members[1].name == "token"));
+        let AbiType::List(member) = &order.params[4].kind else { panic!("{:?}", order.params[4]) };
+        assert!(matches!(&**member, AbiType::Tuple(members) if members[1].name == "token"));
     }
 
     #[test]

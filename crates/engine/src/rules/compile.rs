@@ -8,7 +8,7 @@ use std::sync::Arc;
 use alloy_primitives::{Address, B256, FixedBytes, U256};
 
 pub use legs::{LegSpec, What};
-pub use shapes::{CallShape, EventShape, Layout, Shape, call_shape, event_shape};
+pub use shapes::{CallShape, EventShape, Layout, ParamFinder, call_shape, event_shape};
 
 use super::file::{ActorRow, CallRow, Derive, EventRow, NftRow};
 pub use super::path::Field;
@@ -150,6 +150,9 @@ pub fn actor(pack: usize, row: &ActorRow) -> Result<ActorRule, Fault> {
 }
 
 pub fn nft(row: &NftRow) -> Result<NftRule, Fault> {
+    if !matches!(place(row.on.get_ref())?, Place::Role(_)) {
+        return Err("`on` is the role whose contracts are the NFTs".to_owned());
+    }
     let moved = event_shape(row.moved.get_ref(), None)?;
     let id = |text: &str| {
         let event = event_shape(text, None)?;
@@ -166,7 +169,13 @@ pub fn nft(row: &NftRow) -> Result<NftRule, Fault> {
 pub fn event(pack: usize, stem: &str, row: &EventRow) -> Result<EventRule, Fault> {
     let event = event_shape(row.signature.get_ref(), row.topic0.as_deref())?;
     let means = category(&row.means)?;
-    let reader = |name: &str| readers::place(name).ok_or_else(|| format!("no reader is called `{name}`"));
+    let reader = |name: &str| match readers::named(name) {
+        None => Err(format!("no reader is called `{name}`")),
+        Some((_, reader)) if reader.needs_beside && row.beside.is_none() => {
+            Err(format!("the reader `{name}` needs the event that `beside` names"))
+        }
+        Some((at, _)) => Ok(at),
+    };
     Ok(EventRule {
         pack,
         id: format!("{stem}/{}", event.name()).into(),

@@ -332,7 +332,7 @@ fn sender_only() -> Vec<String> {
 fn each_signature<'de, D, R>(deserializer: D) -> Result<Vec<R>, D::Error>
 where
     D: Deserializer<'de>,
-    R: signatures::Row,
+    R: signatures::SignedRow,
     R::Written: Deserialize<'de>,
 {
     let written = Vec::<R::Written>::deserialize(deserializer)?;

@@ -1,5 +1,7 @@
 //! From the text of packs and token files to `Rules`, or to every fault in them with its file and line.
 
+mod contested;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,7 +16,6 @@ use super::file::{EVERY_CHAIN, PackFile};
 use super::filter::Filter;
 use super::solana::{self, SOLANA, SolanaRules};
 use super::{ChainRules, Factory, Fault, Holder, Lines, Pack, Rules, TransferRule, fold_symbol};
-use crate::asset::Account;
 
 /// Public pages that tell where a pack's addresses were checked.
 const SOURCES_MIN: usize = 2;
@@ -131,7 +132,7 @@ impl Loader {
         }
         for row in &file.nft {
             match compile::nft(row) {
-                Ok(rule) => nfts.push((row.on.get_ref(), Arc::new(rule))),
+                Ok(rule) => nfts.push((&row.on, Arc::new(rule))),
                 Err(what) => at(&row.moved, what),
             }
         }
@@ -181,7 +182,7 @@ impl Loader {
         self.faults.extend(faults);
         self.contracts(&source, pack, &file);
         for (role, rule) in nfts {
-            self.nfts(&file, role, &rule);
+            self.nfts(&source, &file, role, &rule);
         }
         self.factories(&source, pack, &file);
         self.faults.extend(roles(&source, &file));
@@ -228,11 +229,16 @@ impl Loader {
     }
 
     /// Addresses that do not parse were found before.
-    fn nfts(&mut self, file: &PackFile, role: &str, rule: &Arc<NftRule>) {
-        for (slug, addresses) in file.contracts.get(role).into_iter().flatten().filter(|(slug, _)| *slug != SOLANA) {
+    fn nfts(&mut self, source: &Source<'_>, file: &PackFile, role: &Spanned<String>, rule: &Arc<NftRule>) {
+        let chains = file.contracts.get(role.get_ref()).into_iter().flatten();
+        for (slug, addresses) in chains.filter(|(slug, _)| *slug != SOLANA) {
             let chain = self.chains.entry(slug.clone()).or_default();
-            let addresses = addresses.iter().filter_map(|text| compile::address(text.get_ref()).ok());
-            chain.nfts.extend(addresses.map(|address| (address, Arc::clone(rule))));
+            for address in addresses.iter().filter_map(|text| compile::address(text.get_ref()).ok()) {
+                if chain.nfts.insert(address, Arc::clone(rule)).is_some() {
+                    let what = format!("another row says how the NFTs of {address} are logged");
+                    self.faults.push(source.fault(Some(role.span()), what));
+                }
+            }
         }
     }
 
@@ -285,79 +291,6 @@ impl Loader {
                 }
             }
         }
-    }
-
-    /// Two packs that claim the same event of the same contract would make the verdict depend on their order.
-    fn contested(&mut self) {
-        let mut claimed: BTreeMap<(usize, &str), BTreeSet<B256>> = BTreeMap::new();
-        for rule in self.events.values().flatten() {
-            if let Place::Role(role) = &rule.place {
-                claimed.entry((rule.pack, role)).or_default().insert(rule.topic0);
-            }
-        }
-        let mut found = Vec::new();
-        for (slug, chain) in &self.chains {
-            for (address, holders) in chain.contracts.iter().filter(|(_, holders)| holders.len() > 1) {
-                let mut claimants: BTreeMap<B256, BTreeSet<usize>> = BTreeMap::new();
-                for holder in holders {
-                    for topic0 in claimed.get(&(holder.pack, &*holder.role)).into_iter().flatten() {
-                        claimants.entry(*topic0).or_default().insert(holder.pack);
-                    }
-                }
-                for (topic0, packs) in claimants {
-                    let packs: Vec<&Pack> = packs.iter().filter_map(|pack| self.packs.get(*pack)).collect();
-                    if let [first, .., last] = packs.as_slice() {
-                        found.push(Fault {
-                            file: format!("{}.toml", last.id),
-                            line: last.line_of(&address.to_string()),
-                            what: format!("{} claims event {topic0} of {address} on {slug} too", first.id),
-                        });
-                    }
-                }
-            }
-        }
-        self.faults.extend(found);
-    }
-}
-
-impl Loader {
-    /// The same of programs: one pack says what the instructions of a program mean.
-    fn contested_programs(&mut self) {
-        let mut found = Vec::new();
-        for (program, holders) in &self.solana.accounts {
-            let speaks =
-                |holder: &&Holder| self.solana.instructions.contains_key(&(holder.pack, Arc::clone(&holder.role)));
-            let packs: BTreeSet<usize> = holders.iter().filter(speaks).map(|holder| holder.pack).collect();
-            let packs: Vec<&Pack> = packs.iter().filter_map(|pack| self.packs.get(*pack)).collect();
-            if let [first, .., last] = packs.as_slice() {
-                let program = Account::Solana(*program).to_string();
-                let what = format!("{} claims the instructions of {program} too", first.id);
-                found.push(Fault { file: format!("{}.toml", last.id), line: last.line_of(&program), what });
-            }
-        }
-        self.faults.extend(found);
-    }
-}
-
-impl Loader {
-    /// The same of deposits: one row says what brings those of a type.
-    fn contested_deposits(&mut self) {
-        let mut found = Vec::new();
-        let mut claimed: BTreeMap<Option<u64>, &str> = BTreeMap::new();
-        for pack in &self.packs {
-            for row in &pack.file.deposit {
-                let none = row.kinds.is_empty().then_some(None);
-                for kind in row.kinds.iter().copied().map(Some).chain(none) {
-                    if let Some(other) = claimed.insert(kind, &pack.id) {
-                        let kind = kind.map_or("nobody".to_owned(), |kind| format!("type {kind:#x}"));
-                        let what = format!("{other} says what brings deposits of {kind} too");
-                        let line = pack.line(&row.protocol.span());
-                        found.push(Fault { file: format!("{}.toml", pack.id), line, what });
-                    }
-                }
-            }
-        }
-        self.faults.extend(found);
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use alloy_primitives::U256;
 
-use super::abi::{Kind, Param, head_words};
+use super::abi::{AbiType, Param, head_words};
 use crate::evm::json::Log;
 
 type Fault = String;
@@ -18,12 +18,12 @@ pub const MEMBERS_MAX: usize = 64;
 pub enum Field {
     Topic(usize),
     Word(usize),
-    Path(Arc<[Step]>),
+    Path(Arc<[PathStep]>),
 }
 
 /// A step through ABI-encoded bytes. Offsets count from the beginning of the tuple or array that holds them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Step {
+pub enum PathStep {
     /// So many words further.
     Skip(usize),
     /// To where the offset here points.
@@ -39,16 +39,16 @@ impl Field {
     pub fn repeats(&self) -> bool {
         match self {
             Self::Topic(_) | Self::Word(_) => false,
-            Self::Path(steps) => steps.iter().any(|step| matches!(step, Step::Each { .. })),
+            Self::Path(steps) => steps.iter().any(|step| matches!(step, PathStep::Each { .. })),
         }
     }
 
     /// How many members it names in these bytes.
     pub fn count(&self, data: &[u8]) -> Option<usize> {
         let Self::Path(steps) = self else { return Some(1) };
-        let Some(each) = steps.iter().position(|step| matches!(step, Step::Each { .. })) else { return Some(1) };
+        let Some(each) = steps.iter().position(|step| matches!(step, PathStep::Each { .. })) else { return Some(1) };
         match steps.get(each)? {
-            Step::Each { count: Some(count), .. } => Some(*count),
+            PathStep::Each { count: Some(count), .. } => Some(*count),
             _ => size_at(data, walk(data, steps.get(..each)?, 0)?),
         }
     }
@@ -76,19 +76,19 @@ impl Field {
     }
 }
 
-fn walk(data: &[u8], steps: &[Step], member: usize) -> Option<usize> {
+fn walk(data: &[u8], steps: &[PathStep], member: usize) -> Option<usize> {
     let (mut base, mut at) = (0_usize, 0_usize);
     let ahead = |at: usize, index: usize, words: usize| at.checked_add(index.checked_mul(words)?.checked_mul(32)?);
     for step in steps {
         match *step {
-            Step::Skip(words) => at = ahead(at, 1, words)?,
-            Step::Follow => {
+            PathStep::Skip(words) => at = ahead(at, 1, words)?,
+            PathStep::Follow => {
                 base = base.checked_add(size_at(data, at)?)?;
                 at = base;
             }
-            Step::Each { count: Some(count), words } => at = ahead(at, (member < count).then_some(member)?, words)?,
-            Step::Member { words, .. } | Step::Each { count: None, words } => {
-                let index = if let Step::Member { index, .. } = *step { index } else { member };
+            PathStep::Each { count: Some(count), words } => at = ahead(at, (member < count).then_some(member)?, words)?,
+            PathStep::Member { words, .. } | PathStep::Each { count: None, words } => {
+                let index = if let PathStep::Member { index, .. } = *step { index } else { member };
                 let index = (index < size_at(data, at)?).then_some(index)?;
                 base = at.checked_add(32)?;
                 at = ahead(base, index, words)?;
@@ -109,60 +109,60 @@ pub fn size_at(data: &[u8], byte: usize) -> Option<usize> {
 
 /// What a path names: where it is, and of which kind.
 #[derive(Debug, Clone)]
-pub struct Found<'a> {
+pub struct FoundParam<'a> {
     pub field: Field,
-    pub kind: &'a Kind,
+    pub kind: &'a AbiType,
 }
 
 /// `first_topic` is the topic of the first indexed parameter: 1, or 0 in an anonymous event.
-pub fn find<'a>(text: &str, params: &'a [Param], first_topic: usize) -> Result<Found<'a>, Fault> {
+pub fn find<'a>(text: &str, params: &'a [Param], first_topic: usize) -> Result<FoundParam<'a>, Fault> {
     let (name, rest) = text.split_at(text.find(['.', '[']).unwrap_or(text.len()));
     let none = || format!("the signature has no parameter `{name}`");
     let at = params.iter().position(|param| param.name == name && !name.is_empty()).ok_or_else(none)?;
     let param = params.get(at).ok_or_else(none)?;
     let before = || params.iter().take(at).filter(|other| other.indexed == param.indexed);
     if param.indexed {
-        let is_word = matches!(param.kind, Kind::Word(_));
+        let is_word = matches!(param.kind, AbiType::Word(_));
         if !rest.is_empty() {
             let what =
                 if is_word { format!("is {}", param.kind) } else { "is indexed: only its hash is logged".into() };
             return Err(format!("`{text}`: `{name}` {what}"));
         }
-        return Ok(Found { field: Field::Topic(first_topic.saturating_add(before().count())), kind: &param.kind });
+        return Ok(FoundParam { field: Field::Topic(first_topic.saturating_add(before().count())), kind: &param.kind });
     }
-    let mut way = Way { text, steps: Vec::new(), kind: &param.kind };
-    way.skip(head_words(before()));
-    way.enter();
+    let mut path = PathBuilder { text, steps: Vec::new(), kind: &param.kind };
+    path.skip(head_words(before()));
+    path.enter();
     let mut rest = rest;
     while !rest.is_empty() {
-        rest = way.further(rest)?;
+        rest = path.further(rest)?;
     }
-    Ok(Found { field: way.field(), kind: way.kind })
+    Ok(FoundParam { field: path.field(), kind: path.kind })
 }
 
-/// A path on its way through the kinds.
-struct Way<'a, 't> {
+/// A path while it is followed through the types.
+struct PathBuilder<'a, 't> {
     text: &'t str,
-    steps: Vec<Step>,
-    kind: &'a Kind,
+    steps: Vec<PathStep>,
+    kind: &'a AbiType,
 }
 
 /// What `length` of a list is.
-static LENGTH: std::sync::LazyLock<Kind> = std::sync::LazyLock::new(|| Kind::Word("uint256".to_owned()));
+static LENGTH: std::sync::LazyLock<AbiType> = std::sync::LazyLock::new(|| AbiType::Word("uint256".to_owned()));
 
-impl<'a> Way<'a, '_> {
+impl<'a> PathBuilder<'a, '_> {
     fn skip(&mut self, words: usize) {
         match self.steps.last_mut() {
             _ if words == 0 => {}
-            Some(Step::Skip(before)) => *before = before.saturating_add(words),
-            _ => self.steps.push(Step::Skip(words)),
+            Some(PathStep::Skip(before)) => *before = before.saturating_add(words),
+            _ => self.steps.push(PathStep::Skip(words)),
         }
     }
 
     /// What is dynamic begins where its head points.
     fn enter(&mut self) {
         if self.kind.is_dynamic() {
-            self.steps.push(Step::Follow);
+            self.steps.push(PathStep::Follow);
         }
     }
 
@@ -188,11 +188,11 @@ impl<'a> Way<'a, '_> {
         let kind = self.kind;
         let fault = |what: String| Err(format!("`{}`: {what}", self.text));
         match kind {
-            Kind::List(_) if name == "length" => {
+            AbiType::List(_) if name == "length" => {
                 self.kind = &LENGTH;
                 Ok(())
             }
-            Kind::Tuple(members) => {
+            AbiType::Tuple(members) => {
                 let Some(at) = members.iter().position(|member| member.name == name && !name.is_empty()) else {
                     let is_unnamed = members.iter().all(|member| member.name.is_empty());
                     let why = if is_unnamed { "names none of its members" } else { "has no such member" };
@@ -204,28 +204,28 @@ impl<'a> Way<'a, '_> {
                 self.enter();
                 Ok(())
             }
-            Kind::Array(_, count) if name == "length" => fault(format!("{kind} always has {count} members")),
+            AbiType::Array(_, count) if name == "length" => fault(format!("{kind} always has {count} members")),
             _ => fault(format!("{kind} has no member `{name}`")),
         }
     }
 
     fn index(&mut self, text: &str) -> Result<(), Fault> {
-        let kind: &'a Kind = self.kind;
+        let kind: &'a AbiType = self.kind;
         let fault = |what: String| Err(format!("`{}`: {what}", self.text));
         let (member, fixed) = match kind {
-            Kind::List(member) => (member, None),
-            Kind::Array(member, count) => (member, Some(*count)),
+            AbiType::List(member) => (member, None),
+            AbiType::Array(member, count) => (member, Some(*count)),
             _ => return fault(format!("{kind} is no array")),
         };
         let words = member.head_words();
         if text == "*" {
-            if self.steps.iter().any(|step| matches!(step, Step::Each { .. })) {
+            if self.steps.iter().any(|step| matches!(step, PathStep::Each { .. })) {
                 return fault("one `[*]` in a path is all that a rule can follow".to_owned());
             }
             if fixed.is_some_and(|count| count > MEMBERS_MAX) {
                 return fault(format!("{kind} has more than {MEMBERS_MAX} members"));
             }
-            self.steps.push(Step::Each { count: fixed, words });
+            self.steps.push(PathStep::Each { count: fixed, words });
         } else {
             let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
             let Some(index) = text.parse::<usize>().ok().filter(|index| digits && *index < MEMBERS_MAX) else {
@@ -234,7 +234,7 @@ impl<'a> Way<'a, '_> {
             match fixed {
                 Some(count) if index >= count => return fault(format!("{kind} has no member {index}")),
                 Some(_) => self.skip(index.saturating_mul(words)),
-                None => self.steps.push(Step::Member { index, words }),
+                None => self.steps.push(PathStep::Member { index, words }),
             }
         }
         self.kind = member;
@@ -246,7 +246,7 @@ impl<'a> Way<'a, '_> {
     fn field(&self) -> Field {
         match self.steps.as_slice() {
             [] => Field::Word(0),
-            [Step::Skip(words)] => Field::Word(*words),
+            [PathStep::Skip(words)] => Field::Word(*words),
             steps => Field::Path(steps.into()),
         }
     }

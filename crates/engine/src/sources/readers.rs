@@ -22,26 +22,29 @@ type One = fn(&EvmScene<'_>, &Rules, &Matched<'_>) -> Vec<Opinion>;
 type All = fn(&EvmScene<'_>, &Rules, &[Matched<'_>]) -> Vec<Opinion>;
 
 #[derive(Debug)]
-pub struct Reader {
+pub struct EventReader {
     /// What one log says.
     pub one: One,
     /// What all logs of the reader's rules say together.
     pub all: All,
+    /// It reads another event of the same contract, which the rule must name in `beside`.
+    pub needs_beside: bool,
 }
 
 /// By the name that packs use. What they say together is asked in this order.
-pub static READERS: &[(&str, Reader)] = &[
+pub static READERS: &[(&str, EventReader)] = &[
     // The emitter is a pool: what the wallet sent into pools and took out of them is a swap.
-    ("amm", Reader { one: |_, _, _| Vec::new(), all: amm::opinions }),
+    ("amm", EventReader { one: |_, _, _| Vec::new(), all: amm::opinions, needs_beside: false }),
     // What a position paid out: principal as far as it was decreased, fees beyond.
-    ("collected", Reader { one: positions::split, all: |_, _, _| Vec::new() }),
+    ("collected", EventReader { one: positions::split, all: |_, _, _| Vec::new(), needs_beside: true }),
     // An ERC-4626 vault: its assets may go straight on into another.
-    ("vault", Reader { one: plain, all: vaults::opinions }),
+    ("vault", EventReader { one: plain, all: vaults::opinions, needs_beside: false }),
 ];
 
-/// Where the reader of this name is in `READERS`.
-pub fn place(name: &str) -> Option<usize> {
-    READERS.iter().position(|(known, _)| *known == name)
+/// Where the reader of this name is in `READERS`, and what it is.
+pub fn named(name: &str) -> Option<(usize, &'static EventReader)> {
+    let found = READERS.iter().enumerate().find(|(_, (known, _))| *known == name);
+    found.map(|(at, (_, reader))| (at, reader))
 }
 
 /// What the rule's own words say.

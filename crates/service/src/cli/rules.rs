@@ -136,7 +136,15 @@ fn places(file: &PackFile, out: &mut String) {
 }
 
 fn rows(file: &PackFile, treatments: &Treatments, out: &mut String) {
-    let rows = [file.event.len(), file.call.len(), file.transfer.len(), file.actor.len(), file.instruction.len()];
+    let rows = [
+        file.event.len(),
+        file.call.len(),
+        file.nft.len(),
+        file.deposit.len(),
+        file.transfer.len(),
+        file.actor.len(),
+        file.instruction.len(),
+    ];
     if rows.iter().any(|count| *count > 0) {
         let _ = writeln!(out, "\n## What it says, and what that means for tax");
     }
@@ -182,6 +190,18 @@ fn rows(file: &PackFile, treatments: &Treatments, out: &mut String) {
             Way::In => "from",
         };
         let _ = writeln!(out, "\ntransfer {way} {}\n  means  {}", row.with.get_ref(), meaning(&row.means, treatments));
+    }
+    for row in &file.nft {
+        let named: Vec<&str> = row.named.iter().map(|text| text.get_ref().as_str()).collect();
+        let _ = writeln!(out, "\nNFT moved by {}\n  on     {}", row.moved.get_ref(), row.on.get_ref());
+        let _ = writeln!(out, "  named  {}", named.join(", "));
+    }
+    for row in &file.deposit {
+        let kinds: Vec<String> = row.kinds.iter().map(|kind| format!("{kind:#x}")).collect();
+        let kinds =
+            if kinds.is_empty() { "that nobody sends".to_owned() } else { format!("of type {}", kinds.join(", ")) };
+        let _ = writeln!(out, "\ndeposit in a transaction {kinds}\n  means  {}", meaning("bridge_in", treatments));
+        let _ = writeln!(out, "  named  {}", row.protocol.get_ref());
     }
     for row in &file.actor {
         let _ = writeln!(out, "\nactor by {}\n  on     {}", row.signature.get_ref(), row.on);

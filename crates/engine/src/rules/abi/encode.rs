@@ -2,7 +2,7 @@
 
 use alloy_primitives::U256;
 
-use super::{Kind, Param};
+use super::{AbiType, Param};
 
 /// Members of a list that a case can name; its cases are small transactions in words.
 const MEMBERS_MAX: usize = 64;
@@ -13,12 +13,12 @@ pub fn encode<'a>(
     value: &dyn Fn(&str) -> U256,
     length: &dyn Fn(&str) -> usize,
 ) -> Vec<u8> {
-    let members: Vec<(String, &Kind)> = params.into_iter().map(|param| (param.name.clone(), &param.kind)).collect();
+    let members: Vec<(String, &AbiType)> = params.into_iter().map(|param| (param.name.clone(), &param.kind)).collect();
     sequence(&members, value, length)
 }
 
 /// Heads, then what they point to.
-fn sequence(members: &[(String, &Kind)], value: &dyn Fn(&str) -> U256, length: &dyn Fn(&str) -> usize) -> Vec<u8> {
+fn sequence(members: &[(String, &AbiType)], value: &dyn Fn(&str) -> U256, length: &dyn Fn(&str) -> usize) -> Vec<u8> {
     let words = members.iter().fold(0_usize, |sum, (_, kind)| sum.saturating_add(kind.head_words()));
     let head_bytes = words.saturating_mul(32);
     let (mut heads, mut tails) = (Vec::with_capacity(head_bytes), Vec::new());
@@ -35,24 +35,24 @@ fn sequence(members: &[(String, &Kind)], value: &dyn Fn(&str) -> U256, length: &
     heads
 }
 
-fn one(path: &str, kind: &Kind, value: &dyn Fn(&str) -> U256, length: &dyn Fn(&str) -> usize) -> Vec<u8> {
-    let numbered = |member: &'_ Kind, count: usize| -> Vec<u8> {
-        let members: Vec<(String, &Kind)> = (0..count).map(|at| (format!("{path}[{at}]"), member)).collect();
+fn one(path: &str, kind: &AbiType, value: &dyn Fn(&str) -> U256, length: &dyn Fn(&str) -> usize) -> Vec<u8> {
+    let numbered = |member: &'_ AbiType, count: usize| -> Vec<u8> {
+        let members: Vec<(String, &AbiType)> = (0..count).map(|at| (format!("{path}[{at}]"), member)).collect();
         sequence(&members, value, length)
     };
     match kind {
-        Kind::Word(_) => value(path).to_be_bytes_vec(),
+        AbiType::Word(_) => value(path).to_be_bytes_vec(),
         // Empty: a case names words only.
-        Kind::Bytes(_) => vec![0; 32],
-        Kind::Array(member, count) => numbered(member, *count),
-        Kind::List(member) => {
+        AbiType::Bytes(_) => vec![0; 32],
+        AbiType::Array(member, count) => numbered(member, *count),
+        AbiType::List(member) => {
             let count = length(path).min(MEMBERS_MAX);
             let mut bytes = U256::from(count).to_be_bytes_vec();
             bytes.extend(numbered(member, count));
             bytes
         }
-        Kind::Tuple(members) => {
-            let members: Vec<(String, &Kind)> =
+        AbiType::Tuple(members) => {
+            let members: Vec<(String, &AbiType)> =
                 members.iter().map(|member| (format!("{path}.{}", member.name), &member.kind)).collect();
             sequence(&members, value, length)
         }

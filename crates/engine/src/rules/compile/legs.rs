@@ -1,6 +1,6 @@
 //! Which legs a rule explains: the words of `out` and `in`.
 
-use super::shapes::Shape;
+use super::shapes::ParamFinder;
 use super::{Fault, Field};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,11 +57,11 @@ impl LegSpec {
 
 /// `reserve=amount?` reads: the asset that `reserve` names, in the amount of `amount`, if there is such a leg. With `[*]` it
 /// is said of each member: `tokens[*]=amounts[*]`.
-pub(super) fn specs(texts: &[String], shape: &Shape) -> Result<Vec<LegSpec>, Fault> {
+pub(super) fn specs(texts: &[String], shape: &ParamFinder) -> Result<Vec<LegSpec>, Fault> {
     texts.iter().map(|text| spec(text, shape)).collect()
 }
 
-fn spec(text: &str, shape: &Shape) -> Result<LegSpec, Fault> {
+fn spec(text: &str, shape: &ParamFinder) -> Result<LegSpec, Fault> {
     let (text, optional) = text.strip_suffix('?').map_or((text, false), |text| (text, true));
     let (what, amount) = text.split_once('=').map_or((text, None), |(what, amount)| (what, Some(amount)));
     let amount = amount.map(|path| shape.words(path)).transpose()?;

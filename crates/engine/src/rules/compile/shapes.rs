@@ -6,7 +6,7 @@ use alloy_primitives::{B256, FixedBytes};
 
 use super::{Fault, Field};
 use crate::evm::json::Log;
-use crate::rules::abi::{Kind, Signature, head_words};
+use crate::rules::abi::{AbiType, Signature, head_words};
 use crate::rules::path;
 
 /// Topic count and data length of an event. Unrelated events share a topic0, so a log must match exactly.
@@ -37,13 +37,13 @@ impl Layout {
 
 /// A signature whose parameters can be found by path.
 #[derive(Debug, Clone)]
-pub struct Shape {
+pub struct ParamFinder {
     pub signature: Signature,
     /// The topic of the first indexed parameter.
     first_topic: usize,
 }
 
-impl Shape {
+impl ParamFinder {
     pub fn name(&self) -> &str {
         &self.signature.name
     }
@@ -62,7 +62,7 @@ impl Shape {
     pub fn words(&self, path: &str) -> Result<Field, Fault> {
         let found = path::find(path, &self.signature.params, self.first_topic)?;
         match (&found.field, found.kind) {
-            (Field::Topic(_), _) | (_, Kind::Word(_)) => Ok(found.field),
+            (Field::Topic(_), _) | (_, AbiType::Word(_)) => Ok(found.field),
             (_, kind) => {
                 Err(format!("`{path}` is {kind}; a rule reads one word of it, or with `[*]` each of its members"))
             }
@@ -74,7 +74,7 @@ impl Shape {
         let found = path::find(path, &self.signature.params, self.first_topic)?;
         match found.kind {
             // Protocols of several families of chains write accounts as words.
-            Kind::Word(name) if matches!(name.as_str(), "address" | "bytes32" | "uint256" | "uint160") => {
+            AbiType::Word(name) if matches!(name.as_str(), "address" | "bytes32" | "uint256" | "uint160") => {
                 Ok(found.field)
             }
             kind => Err(format!("`{path}` is {kind}, not an address")),
@@ -85,7 +85,7 @@ impl Shape {
     pub(super) fn bytes(&self, path: &str) -> Result<Field, Fault> {
         let found = path::find(path, &self.signature.params, self.first_topic)?;
         match found.kind {
-            Kind::Bytes(name) if name == "bytes" => Ok(found.field),
+            AbiType::Bytes(name) if name == "bytes" => Ok(found.field),
             kind => Err(format!("`{path}` is {kind}, not bytes")),
         }
     }
@@ -104,15 +104,15 @@ fn single(path: &str, field: Field) -> Result<Field, Fault> {
 /// An event by its signature.
 #[derive(Debug, Clone)]
 pub struct EventShape {
-    shape: Shape,
+    shape: ParamFinder,
     pub topic0: B256,
     pub layout: Layout,
 }
 
 impl Deref for EventShape {
-    type Target = Shape;
+    type Target = ParamFinder;
 
-    fn deref(&self) -> &Shape {
+    fn deref(&self) -> &ParamFinder {
         &self.shape
     }
 }
@@ -126,23 +126,23 @@ pub fn event_shape(signature: &str, topic0: Option<&str>) -> Result<EventShape, 
     Ok(EventShape {
         topic0: raw.unwrap_or_else(|| signature.topic0()),
         layout,
-        shape: Shape { signature, first_topic: usize::from(!is_anonymous) },
+        shape: ParamFinder { signature, first_topic: usize::from(!is_anonymous) },
     })
 }
 
 /// A call by its signature.
 #[derive(Debug, Clone)]
 pub struct CallShape {
-    shape: Shape,
+    shape: ParamFinder,
     pub selector: FixedBytes<4>,
     /// Words in the head of its arguments.
     pub words: usize,
 }
 
 impl Deref for CallShape {
-    type Target = Shape;
+    type Target = ParamFinder;
 
-    fn deref(&self) -> &Shape {
+    fn deref(&self) -> &ParamFinder {
         &self.shape
     }
 }
@@ -150,5 +150,5 @@ impl Deref for CallShape {
 pub fn call_shape(signature: &str) -> Result<CallShape, Fault> {
     let signature = Signature::call(signature)?;
     let (selector, words) = (signature.selector(), head_words(&signature.params));
-    Ok(CallShape { shape: Shape { signature, first_topic: 0 }, selector, words })
+    Ok(CallShape { shape: ParamFinder { signature, first_topic: 0 }, selector, words })
 }

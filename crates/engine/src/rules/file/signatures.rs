@@ -68,13 +68,13 @@ impl<'de, M: Deserialize<'de>> Visitor<'de> for TextOrList<M> {
 }
 
 /// A row of a pack that has one signature, and how it is written.
-pub(super) trait Row: Sized {
+pub(super) trait SignedRow: Sized {
     type Written;
 
     fn each(written: Self::Written) -> Vec<Self>;
 }
 
-impl Row for EventRow {
+impl SignedRow for EventRow {
     type Written = EventRow<Signatures>;
 
     fn each(written: Self::Written) -> Vec<Self> {
@@ -107,7 +107,7 @@ impl Row for EventRow {
     }
 }
 
-impl Row for CallRow {
+impl SignedRow for CallRow {
     type Written = CallRow<Signatures>;
 
     fn each(written: Self::Written) -> Vec<Self> {
