@@ -83,7 +83,7 @@ impl Accounts {
         Self { store, limits, passwords: Passwords::new(Cost::Recommended) }
     }
 
-    /// Says and costs the same whether the address is taken or not. An owner that stands without an account stays as it is: only a link
+    /// Says and costs the same whether the address is taken or not. An owner without an account stays as it is: only a link
     /// to set its password claims it.
     pub(crate) async fn sign_up(&self, address: &str, email: &str, password: &str) -> Result<(), AccountError> {
         if !self.is_sign_up_open().await? {
@@ -110,7 +110,7 @@ impl Accounts {
         Ok(token)
     }
 
-    /// Whose session it is, if it stands.
+    /// Whose session it is, if it is valid.
     pub(crate) async fn person(&self, token: &str) -> Result<Option<Person>, StoreError> {
         let found = self.store.session(&digest(token), SESSION, SESSION_STEP).await?;
         Ok(found.map(|row| Person { owner_id: row.owner_id, email: row.email, is_operator: row.is_operator }))

@@ -19,7 +19,7 @@ const PREFIX: &str = "txn_";
 const KEY_CHARS: usize = PREFIX.len() + ID_CHARS + 1 + SECRET_CHARS;
 const EMAIL_BYTES_MAX: usize = 254;
 const NAME_BYTES_MAX: usize = 200;
-/// A key that stood this long ago is taken to stand still; a revoked one is refused within a second on every instance.
+/// A key that was valid this long ago is taken for valid; a revoked one is refused within a second on every instance.
 const REMEMBERED: Duration = Duration::from_millis(500);
 const REMEMBERED_KEYS_MAX: usize = 10_000;
 
@@ -60,7 +60,7 @@ impl Tier {
     }
 }
 
-/// Whoever calls with a key that stands.
+/// Whoever calls: with a valid key, signed in, or from an address.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     pub(crate) key_id: String,
@@ -81,10 +81,10 @@ pub(crate) enum KeyError {
     Store(#[from] StoreError),
 }
 
-/// By the key's hash: since when it is known to stand, and whose it is.
+/// By the key's hash: when it was found to be valid, and whose it is.
 type Remembered = HashMap<[u8; 32], (Instant, Arc<Caller>)>;
 
-/// Checks keys, and remembers for a moment which stood.
+/// Checks keys, and remembers for a moment which were valid.
 #[derive(Debug)]
 pub(crate) struct Auth {
     store: Store,
@@ -99,7 +99,7 @@ impl Auth {
         Self { store, pool_dev, remembered: Mutex::default(), used: Mutex::default() }
     }
 
-    /// Who presents a key that stands; `None` for anything else.
+    /// Who presents a valid key; `None` for anything else.
     pub(crate) async fn caller(&self, presented: &str) -> Result<Option<Arc<Caller>>, StoreError> {
         let Some(id) = id_of(presented) else { return Ok(None) };
         let hash: [u8; 32] = Sha256::digest(presented.as_bytes()).into();

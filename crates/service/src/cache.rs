@@ -49,7 +49,7 @@ const TOKENS: &str = "tokens.1";
 /// The kinds of rows that this version reads.
 const KINDS: [&str; 3] = [VERDICTS, kept::FORMAT, TOKENS];
 
-/// The kinds of rows that a word stands for.
+/// The kinds of rows that a word means.
 pub(crate) fn kinds_of(wanted: &str) -> impl Iterator<Item = &'static str> {
     KINDS.into_iter().filter(move |kind| word(kind) == wanted)
 }
@@ -115,7 +115,7 @@ impl Facts {
     }
 }
 
-/// What is kept of one kind in memory: whose place a key is, and of which chain what stands there.
+/// One kind of entry in memory: the transaction that a key is of, and the chain that an entry is of.
 struct Drawer<'a, K, V> {
     kind: &'static str,
     memory: &'a Memory<K, Arc<V>>,
@@ -123,7 +123,7 @@ struct Drawer<'a, K, V> {
     chain: fn(&V) -> &str,
 }
 
-/// A verdict as it stands on the shelf.
+/// A verdict as a row of the shelf.
 #[derive(Serialize, Deserialize)]
 struct Shelved<R> {
     source: Source,
@@ -229,7 +229,7 @@ impl Cache {
         found
     }
 
-    /// Facts as they now stand, with what a question has added to them.
+    /// Facts with what a question has added to them.
     pub(crate) fn keep_facts(&self, hash: TxHash, pinned: Option<&str>, fetched: &Fetched) {
         let (Some(place), Some(bytes)) = (TxKey::of(hash, pinned, fetched), fetched.encode()) else { return };
         let chain = fetched.chain().slug.clone();

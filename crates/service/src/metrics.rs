@@ -1,4 +1,4 @@
-//! What the service tells a Prometheus about itself. Nothing is recorded unless `TAXON_METRICS_LISTEN` is set. The names stand in `table`;
+//! What the service tells a Prometheus about itself. Nothing is recorded unless `TAXON_METRICS_LISTEN` is set. The names are in `table`;
 //! the rest of the service calls the small functions here, which keep what they found, so that a cached answer pays for an atomic or two.
 //! It is the lowest module: it knows neither the store nor an interface.
 

@@ -1,5 +1,5 @@
 //! The dashboard: what a person meets in a browser. Every page is made on the server and calls only the use cases; none needs script, but
-//! for copying and for policy switches that read anew at once. Their paths stand in `router`.
+//! for copying and for policy switches that read anew at once. Their paths are in `router`.
 
 pub(crate) mod account;
 mod chart;

@@ -97,7 +97,7 @@ fn page_routes(web: &Web) -> Router<Web> {
         .route("/assets/copy.js", pages::script().route())
 }
 
-/// Whoever loads the address of a form again is led to the page that it stands on.
+/// Whoever loads the address of a form again is led to the page that the form is on.
 async fn to(page: &'static str) -> Redirect {
     Redirect::to(page)
 }

@@ -64,7 +64,7 @@ const DELAY_MILLIS_MAX: i64 = 120_000;
 /// The oldest PostgreSQL that the migrations run on, as it numbers itself.
 pub(crate) const POSTGRES_VERSION_MIN: i64 = postgres::VERSION_MIN;
 
-/// Where the data stands. An address may hold a password, so it is never printed.
+/// Where the data is. An address may hold a password, so it is never printed.
 #[derive(Clone)]
 pub enum Database {
     Sqlite(PathBuf),
@@ -160,7 +160,7 @@ pub struct Key {
     pub revoked_at: Option<i64>,
 }
 
-/// A key and its owner, as they stand in the database.
+/// A key and its owner, as a row of the database.
 struct KeyRow {
     id: String,
     hash: Vec<u8>,

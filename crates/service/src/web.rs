@@ -1,5 +1,5 @@
 //! HTTP: what a request says beside what it asks (key, client address, cookies' security, request id), bounds, and how answers and refusals are
-//! sent. Who may call is decided in `app`; which path leads where stands in `router`.
+//! sent. Who may call is decided in `app`; which path leads where is in `router`.
 
 mod client;
 mod failure;

@@ -35,7 +35,7 @@ impl Accounts {
         Ok(token)
     }
 
-    /// `None` for a link that does not stand. Looking does not use it up.
+    /// `None` for a link that is not valid. Looking does not use it up.
     pub(crate) async fn link_kind(&self, token: &str) -> Result<Option<LinkKind>, StoreError> {
         Ok(self.store.link(&digest(token)).await?.map(|link| match link {
             Link::Operator => LinkKind::Operator,

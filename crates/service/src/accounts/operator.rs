@@ -52,7 +52,7 @@ impl Accounts {
         Ok(self.store.set_tier(owner_id, tier.name(), pool).await?)
     }
 
-    /// Revokes all keys of an owner and tells how many stood.
+    /// Revokes all keys of an owner and tells how many were valid.
     pub(crate) async fn revoke_all(&self, _: &Operator, owner_id: &str) -> Result<u64, StoreError> {
         if !own::is_plain(owner_id) {
             return Ok(0);

@@ -6,7 +6,7 @@ use super::{AccountError, Accounts, Day, OwnerRow, Person, ReadingRow, Recent};
 use crate::auth::{self, KeyError};
 use crate::store::{Key, Payer, StoreError};
 
-/// Keys of one owner that stand at once.
+/// Valid keys of one owner at once.
 pub(crate) const KEYS_MAX: i64 = 20;
 pub(crate) const COMMENT_BYTES_MAX: usize = 2_000;
 /// Readings that one page brings.

@@ -183,8 +183,8 @@ impl<'a> QuotaCall<'a> {
         let turned = self.app.store.turn(turn).await?;
         self.period = Some(turned.period.clone());
         let repeats = wanted.iter().zip(&turned.granted).filter(|(_, grant)| **grant == Grant::Repeat);
-        let stands = |posted: &Posted| matches!(posted, Posted::Billed | Posted::Free | Posted::Repeat);
-        let entered = settled.iter().zip(&turned.posted).filter(|(_, posted)| stands(posted));
+        let is_entered = |posted: &Posted| matches!(posted, Posted::Billed | Posted::Free | Posted::Repeat);
+        let entered = settled.iter().zip(&turned.posted).filter(|(_, posted)| is_entered(posted));
         let hashes = repeats.map(|(group, _)| group.hash).chain(entered.map(|(group, _)| group.hash));
         self.app.repeats.learn(&self.call.caller().payer, &turned.period, hashes);
         Ok(turned)

@@ -57,7 +57,7 @@ impl Calendar {
 }
 
 impl Repeats {
-    /// The period, when every one of these hashes is known to stand in it for this payer.
+    /// The period, when the ledger is known to hold every one of these hashes in it for this payer.
     pub(crate) fn all_known<'a>(&self, payer: &Payer, hashes: impl Iterator<Item = &'a TxHash>) -> Option<String> {
         self.all_known_at(jiff::Timestamp::now().as_millisecond(), payer, hashes)
     }

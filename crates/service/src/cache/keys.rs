@@ -28,7 +28,7 @@ pub(super) struct VerdictKey {
 }
 
 impl<'a> CacheQuery<'a> {
-    /// Where an answer may stand.
+    /// The keys that an answer may be kept under.
     pub(super) fn places(&self) -> impl Iterator<Item = TxKey> + use<'a> {
         let (hash, pinned) = (self.hash, self.pinned);
         let anywhere = TxKey { hash, pinned: None };
@@ -43,7 +43,7 @@ impl<'a> CacheQuery<'a> {
 }
 
 impl TxKey {
-    /// A transaction that may come to stand on further chains is kept only for whoever names the chain.
+    /// A transaction that may appear on further chains is kept only for whoever names the chain.
     pub(super) fn of(hash: TxHash, pinned: Option<&str>, fetched: &Fetched) -> Option<Self> {
         let slug = fetched.chain().slug.as_str();
         match pinned {
@@ -55,12 +55,12 @@ impl TxKey {
         }
     }
 
-    /// Whether what stands here, and is of this chain, answers who asked on that one.
+    /// Whether an entry under this key, of this chain, answers a question that pins that one.
     pub(super) fn answers(&self, chain: &str, pinned: Option<&str>) -> bool {
         self.pinned.is_some() || pinned.is_none_or(|pinned| pinned == chain)
     }
 
-    /// As it stands on the shelf.
+    /// As a key of the shelf.
     pub(super) fn key(&self) -> String {
         match &self.pinned {
             None => self.hash.to_string(),
@@ -90,7 +90,7 @@ impl VerdictKey {
         }
     }
 
-    /// As it stands on the shelf, where other rules may have written too.
+    /// As a key of the shelf, where instances with other rules may have written too.
     pub(super) fn key(&self, engine: &str) -> String {
         let Self { place, wallet, own_wallets, policy, explain, review_below } = self;
         let place = place.key();

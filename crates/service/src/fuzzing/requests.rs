@@ -26,7 +26,7 @@ use crate::web::{Web, bearer, client_address};
 /// Far more than any answer takes: past it a request hangs.
 const ANSWER_SECONDS_MAX: u64 = 60;
 const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// As a seed writes the key that stands.
+/// As a seed writes the valid key.
 const KEY: &str = "{key}";
 /// Below this the agent interface leaves a reading to a person.
 const AGENT_FLOOR: u64 = 70;
@@ -76,7 +76,7 @@ pub(crate) fn config(folder: &TempDir) -> Config {
 }
 
 /// Lines: the peer, the networks that are trusted, and headers. Whoever is not trusted is itself; behind a trusted proxy only an address
-/// that stands in the header is believed. A key is a part of the one header that holds it.
+/// that is in the header is believed. A key is a part of the one header that holds it.
 pub fn headers(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let mut lines = text.lines();

@@ -10,7 +10,7 @@ const WALLET_DIGITS: usize = 40;
 const TOKEN_DIGITS_MIN: usize = 48;
 /// Characters of a Solana account.
 const SOLANA_CHARS: std::ops::RangeInclusive<usize> = 43..=44;
-/// Words after which a secret stands, behind an equals sign or a colon.
+/// Words after which a secret follows, behind an equals sign or a colon.
 const NAMES_OF_SECRETS: [&str; 7] = ["password", "passwd", "secret", "token", "cookie", "authorization", "session"];
 const SCHEMES: [&str; 2] = ["bearer", "basic"];
 

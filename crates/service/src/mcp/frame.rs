@@ -1,4 +1,4 @@
-//! What stands around a message: plain `curl` is let through, and whatever is no message gets the JSON-RPC error that says why.
+//! What surrounds a message: plain `curl` is let through, and whatever is no message gets the JSON-RPC error that says why.
 
 use std::sync::{Arc, OnceLock};
 

@@ -1,4 +1,4 @@
-//! What is sent as it stands, byte for byte: made once at start, with the headers that keep a page to itself.
+//! Files that are sent byte for byte: made once at start, with the headers that keep a page to itself.
 
 use alloy_primitives::hex;
 use axum::body::Bytes;
