@@ -3,7 +3,7 @@
 use chains::probe::{FamilySeen, probe};
 use chains::{Completeness, Fetched, Upstreams, live_node};
 use engine::evm::InternalValue;
-use engine::{Account, Facts, Missing, Need, Question, Read, Rules, TxHash};
+use engine::{Account, Facts, Knowledge, Missing, Need, Question, Read, TxHash};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -124,14 +124,14 @@ async fn an_endpoint_without_an_index_of_assets_leaves_it_to_the_next() {
     let upstreams = upstreams([live_node(registry.find("solana").unwrap(), &urls, None).unwrap()]);
     let scenario: Scenario = serde_json::from_str(include_str!("../../../../demo/solana-scenario.json")).unwrap();
     let done = scenario.transactions.iter().find(|done| done.name == "spl_transfer").unwrap();
-    let rules = Rules::embedded().unwrap();
+    let knowledge = Knowledge::embedded().unwrap();
     for round in 0..2 {
         let fetched = upstreams.fetch(TxHash::parse(&done.hash).unwrap(), None).await.unwrap();
-        let read = engine::read(fetched.facts(), &Question::default(), &rules, Missing::Ask).unwrap();
+        let read = engine::read(fetched.facts(), &Question::default(), &knowledge, Missing::Ask).unwrap();
         let Read::Needs(needs) = read else { panic!("a mint has no name yet") };
         assert!(matches!(needs.as_slice(), [Need::Token(Account::Solana(_))]), "{needs:?}");
         let fetched = fetched.answer(&needs).await.unwrap();
-        let read = engine::read(fetched.facts(), &Question::default(), &rules, Missing::Ask).unwrap();
+        let read = engine::read(fetched.facts(), &Question::default(), &knowledge, Missing::Ask).unwrap();
         let symbol = read.done().unwrap().assets.sent.first().map(|leg| leg.symbol.clone());
         assert_eq!(symbol.as_deref(), Some("NAMED"));
         let of_first = first.methods().iter().filter(|method| *method == ASSETS).count();

@@ -7,7 +7,7 @@ use alloy_primitives::{Address, I256, U256};
 
 use crate::Category;
 use crate::evm::json::Log;
-use crate::rules::compile::{self, CallShape, EventShape, Field, Opens, Place, Shape};
+use crate::rules::compile::{self, CallShape, EventShape, Field, Opens, ParamFinder, Place};
 use crate::rules::file::{CallRow, EventRow};
 use crate::rules::recorded::{Recorded, RecordedRow, RecordedSource};
 use crate::rules::solana::{InstructionRule, key};
@@ -199,7 +199,7 @@ fn means(found: Option<Category>, recorded: &Recorded<'_>) -> Result<(), String>
 
 /// Every parameter that the rule uses is named, and every one that is named has this value.
 fn compare(
-    shape: &Shape,
+    shape: &ParamFinder,
     used: &[&str],
     recorded: &Recorded<'_>,
     word: impl Fn(&Field) -> Option<U256>,
