@@ -201,7 +201,8 @@ proptest! {
             prop_assert_eq!(floored.is_floored, floored.needs_review && !plain.needs_review);
             if floored.is_floored {
                 prop_assert_eq!((floored.taxable, floored.ledger_action), (None, Some(LedgerAction::Review)));
-                prop_assert!(floored.review_note.as_ref().is_some_and(|note| note.contains(&format!("under {floor} "))));
+                let named = format!("under {floor} ");
+                prop_assert!(floored.review_note.as_ref().is_some_and(|note| note.contains(&named)));
                 let steps = floored.legs.as_deref().unwrap_or_default();
                 prop_assert!(steps.iter().all(|step| step.taxable.is_none() && step.ledger_action == LedgerAction::Review));
                 let parent = floored.parent.as_ref().map(|parent| &parent.description);
