@@ -16,11 +16,14 @@ use crate::rpc::{Dialect, InvalidEndpoint, Node};
 use crate::tape::{Recorder, Tape};
 use crate::{evm, solana};
 
+/// Looks at one endpoint: its head, and what only this family has.
+type Probe = for<'a> fn(&'a Line) -> BoxFuture<'a, (Option<Head>, FamilySeen)>;
+
 /// One family: how its nodes are spoken to, how a chain of it is opened, and what is asked of one endpoint alone.
 pub(crate) struct ChainFamily {
     dialect: &'static Dialect,
     open: fn(Node, Arc<dyn TokenMemory>) -> Arc<dyn ServedChain>,
-    pub(crate) probe: for<'a> fn(&'a Line) -> BoxFuture<'a, (Option<Head>, FamilySeen)>,
+    pub(crate) probe: Probe,
     /// A cheap call without parameters, whose answers are timed and batched.
     pub(crate) timed_method: &'static str,
 }

@@ -3,10 +3,13 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+/// The number of the latest block or slot and, where nodes tell it, its time in Unix seconds.
+type ReadHead = fn(&RawValue) -> Option<(u64, Option<u64>)>;
+
 pub struct Dialect {
-    /// The call that tells the head, and how its answer is read: the number and, where nodes tell it, the time in Unix seconds.
+    /// The call that tells the head, and how its answer is read.
     pub(crate) head: (&'static str, fn() -> Value),
-    pub(crate) read_head: fn(&RawValue) -> Option<(u64, Option<u64>)>,
+    pub(crate) read_head: ReadHead,
     /// The call that tells the chain id as a hexadecimal number, where the family has one.
     pub(crate) chain_id_method: Option<&'static str>,
     /// The call whose `null` means that there is no such transaction.
