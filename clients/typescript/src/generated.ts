@@ -249,6 +249,8 @@ export interface components {
         CategoryRow: {
             /** @description What it is, in plain words. */
             about: string;
+            /** @description The authorities that the basis and the grey area cite. */
+            authorities: string[];
             /** @description What the treatment rests on. */
             basis: string;
             billing: components["schemas"]["Billing"];
@@ -390,8 +392,8 @@ export interface components {
             /** @description What the positions rest on. */
             note: string | null;
         };
-        /** @description When a grey area is set. */
-        GreyCondition: ("other_party_unknown" | "payee_by_shape" | "repaid_asset_differs" | "not_claimed_by_wallet" | "another_token_arrives" | "one_family" | "free" | "lock_receipt") | string;
+        /** @description When a grey area is shown, or a row holds something else. */
+        GreyCondition: ("other_party_unknown" | "payee_by_shape" | "repaid_asset_differs" | "not_claimed_by_wallet" | "another_token_arrives" | "one_family" | "free" | "lock_receipt" | "both_ways" | "only_sent" | "only_received" | "something_sent") | string;
         /** @description The other defensible side of a category. */
         GreyRow: {
             alternate: components["schemas"]["GreySide"];

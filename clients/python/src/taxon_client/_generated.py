@@ -90,9 +90,9 @@ Chains of one family are read in one way.
 """
 
 
-GreyCondition = TypeAliasType("GreyCondition", Literal["other_party_unknown", "payee_by_shape", "repaid_asset_differs", "not_claimed_by_wallet", "another_token_arrives", "one_family", "free", "lock_receipt"] | str)
+GreyCondition = TypeAliasType("GreyCondition", Literal["other_party_unknown", "payee_by_shape", "repaid_asset_differs", "not_claimed_by_wallet", "another_token_arrives", "one_family", "free", "lock_receipt", "both_ways", "only_sent", "only_received", "something_sent"] | str)
 """
-When a grey area is set.
+When a grey area is shown, or a row holds something else.
 """
 
 
@@ -651,6 +651,10 @@ class CategoryRow(BaseModel):
     about: str
     """
     What it is, in plain words.
+    """
+    authorities: list[str]
+    """
+    The authorities that the basis and the grey area cite.
     """
     basis: str
     """
