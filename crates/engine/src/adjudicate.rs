@@ -34,7 +34,21 @@ pub struct Reading {
     pub heard: Vec<(Opinion, bool)>,
 }
 
-pub fn adjudicate(scene: &Scene<'_>, heard: Opinions) -> Reading {
+impl Reading {
+    /// A name for the protocol: a swap through somebody's router is known by the router, whosever pools it went through; else the deciding
+    /// claim names it; else whatever a pack vouches for.
+    pub fn name_protocol(
+        self,
+        called: impl FnOnce() -> Option<Arc<str>>,
+        seen: impl FnOnce() -> Option<Arc<str>>,
+    ) -> Self {
+        let router = if self.category == Category::Swap { called() } else { None };
+        let protocol = router.or_else(|| self.protocol.clone()).or_else(seen);
+        Self { protocol, ..self }
+    }
+}
+
+pub fn adjudicate(scene: &Scene<'_>, heard: Opinions, question: &Question) -> Reading {
     if scene.outcome == Outcome::Failed {
         return failed(scene);
     }
@@ -74,7 +88,12 @@ pub fn adjudicate(scene: &Scene<'_>, heard: Opinions) -> Reading {
     });
     // What an account pays to have its operation carried is gas, and gas is never what a transaction was.
     let only_carried = scene.acts && !scene.carried.is_empty() && principal.role == Role::Fee;
-    let category = if only_carried { Category::ContractCall } else { principal.category };
+    let all_own = || !scene.legs.is_empty() && scene.legs.iter().all(|leg| scene.is_own_move(leg, question));
+    let category = match principal.category {
+        _ if only_carried => Category::ContractCall,
+        category if category.is_plain_transfer() && all_own() => Category::SelfTransfer,
+        category => category,
+    };
     let (strength, protocol) = (principal.strength, principal.protocol.clone());
     Reading {
         category,
@@ -178,8 +197,8 @@ fn order(o: &Opinion) -> (Subject<'_>, Reverse<Strength>, &str) {
 fn is_claim(scene: &Scene<'_>, opinion: &Opinion) -> bool {
     let has = |direction| opinion.explains_direction(&scene.legs, direction);
     let has_legs = match opinion.category.meaning().legs {
-        _ if opinion.unseen && scene.legs.is_empty() => true,
-        Legs::Both if opinion.escrowed => !opinion.explains.is_empty(),
+        _ if opinion.has_no_balance_leg && scene.legs.is_empty() => true,
+        Legs::Both if opinion.counterleg_in_earlier_tx => !opinion.explains.is_empty(),
         Legs::Both => has(Direction::Out) && has(Direction::In),
         Legs::Out => has(Direction::Out),
         Legs::In => has(Direction::In),
@@ -305,22 +324,4 @@ fn is_explained<'a>(at: usize, leg: &Leg, claims: impl Iterator<Item = &'a Opini
 /// Rounding of shares and rebasing balances leaves a remainder that is nobody's: a ten-thousandth of the leg.
 fn dust(amount: U256) -> U256 {
     if amount.is_zero() { U256::ZERO } else { amount / U256::from(10_000_u32) }
-}
-
-/// Last, what only the caller and the packs can add: moves among one's own wallets, and a name for the protocol: that of what was
-/// called, and that of whatever else a pack vouches for.
-pub fn settle(
-    scene: &Scene<'_>,
-    reading: Reading,
-    question: &Question,
-    called: impl FnOnce() -> Option<Arc<str>>,
-    seen: impl FnOnce() -> Option<Arc<str>>,
-) -> Reading {
-    let is_transfer = reading.category.is_plain_transfer();
-    let all_own = !scene.legs.is_empty() && scene.legs.iter().all(|leg| scene.is_own_move(leg, question));
-    let category = if is_transfer && all_own { Category::SelfTransfer } else { reading.category };
-    // A swap through somebody's router is known by the router, whosever pools it went through.
-    let router = if category == Category::Swap { called() } else { None };
-    let protocol = router.or_else(|| reading.protocol.clone()).or_else(seen);
-    Reading { category, protocol, ..reading }
 }

@@ -35,7 +35,7 @@ use crate::rules::{Fault, Pack, Rules};
 use crate::scene::Scene;
 use crate::sources::pools;
 use crate::token::Token;
-use crate::{Category, Classification, present};
+use crate::{Category, Classification, answer};
 
 /// What is wrong with the cases of every pack: one that is missing, cannot be staged, or is read otherwise; and with its recorded readings.
 pub fn check(knowledge: &Knowledge) -> Vec<Fault> {
@@ -95,7 +95,7 @@ fn judge(knowledge: &Knowledge, at: usize, case: &CaseRow, scene: &Scene<'_>, re
         };
     }
     let wanted = case.reads.as_deref().and_then(Category::parse);
-    let answer = present::present(scene, reading, &asked(scene.wallet), knowledge);
+    let answer = answer::answer(scene, reading, &asked(scene.wallet), knowledge);
     let Classification { category, confidence, review_note, protocol, needs_review, .. } = answer;
     if case.review {
         let is_settled = || format!("it is read as {} at confidence {confidence}, without review", category.name());

@@ -6,7 +6,9 @@
 
 pub mod adjudicate;
 pub mod amount;
+pub mod answer;
 pub mod asset;
+pub mod asset_legs;
 mod base58;
 pub mod block;
 pub mod cases;
@@ -24,8 +26,6 @@ pub mod needs;
 pub mod opinion;
 pub mod policy;
 pub mod position;
-pub mod present;
-pub mod printed;
 pub mod question;
 pub mod read;
 pub mod rules;

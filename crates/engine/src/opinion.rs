@@ -122,9 +122,9 @@ pub struct Opinion {
     /// How much of a leg the claim speaks for, where it names an amount; legs that are not listed are explained whole.
     pub amounts: Vec<(usize, U256)>,
     /// The other side moved in an earlier transaction, so one direction is all that there is.
-    pub escrowed: bool,
+    pub counterleg_in_earlier_tx: bool,
     /// What it is about has no balance that would show it, as with compressed NFTs.
-    pub unseen: bool,
+    pub has_no_balance_leg: bool,
 }
 
 impl Opinion {
@@ -146,8 +146,8 @@ impl Opinion {
             at: None,
             explains,
             amounts: Vec::new(),
-            escrowed: false,
-            unseen: false,
+            counterleg_in_earlier_tx: false,
+            has_no_balance_leg: false,
         }
     }
 

@@ -1,12 +1,12 @@
 //! The one entry: facts in, either what is still lacking or the answer out. The scene is read once per call.
 
 use crate::adjudicate::{self, Reading};
+use crate::answer;
 use crate::classification::Classification;
 use crate::evm::scene::EvmScene;
 use crate::facts::Facts;
 use crate::knowledge::Knowledge;
 use crate::needs::Need;
-use crate::present;
 use crate::question::Question;
 use crate::rules::Rules;
 use crate::scene::{Scene, WalletNotInTransaction};
@@ -55,7 +55,7 @@ pub fn read(
         }
     }
     let reading = scene.adjudicate(question, rules);
-    Ok(Read::Done(Box::new(present::present(scene.common(), &reading, question, knowledge))))
+    Ok(Read::Done(Box::new(answer::answer(scene.common(), &reading, question, knowledge))))
 }
 
 /// The scene with what only its family has, and the sources that can read it.
@@ -95,14 +95,14 @@ impl<'a> FamilyScene<'a> {
         let common = self.common();
         match self {
             Self::Evm(scene) => {
-                let reading = adjudicate::adjudicate(common, sources::opine(scene, rules));
+                let reading = adjudicate::adjudicate(common, sources::opine(scene, rules), question);
                 let called = || sources::protocol::called(scene, rules);
-                adjudicate::settle(common, reading, question, called, || sources::protocol::named(scene, rules))
+                reading.name_protocol(called, || sources::protocol::named(scene, rules))
             }
             Self::Solana(scene) => {
-                let reading = adjudicate::adjudicate(common, solana::opine::opine(scene, rules));
+                let reading = adjudicate::adjudicate(common, solana::opine::opine(scene, rules), question);
                 let called = || solana::opine::called(scene, rules);
-                adjudicate::settle(common, reading, question, called, || solana::opine::named(scene, rules))
+                reading.name_protocol(called, || solana::opine::named(scene, rules))
             }
         }
     }

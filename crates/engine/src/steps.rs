@@ -2,13 +2,13 @@
 
 use crate::adjudicate::Reading;
 use crate::asset::Account;
+use crate::asset_legs::{Part, assets, assets_of};
 use crate::category::{Category, Telling};
 use crate::classification::{Assets, Step};
 use crate::describe;
 use crate::legs::Leg;
 use crate::opinion::{Opinion, Role};
 use crate::position::{circumstances, position};
-use crate::printed::{Part, assets, assets_of};
 use crate::question::Question;
 use crate::scene::Scene;
 use crate::treatments::{LedgerAction, Treatment, Treatments};

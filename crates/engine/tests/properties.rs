@@ -260,7 +260,8 @@ proptest! {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             shuffled.swap(at, usize::try_from(state >> 33).unwrap() % (at + 1));
         }
-        let (one, other) = (adjudicate(&scene, opinions.clone()), adjudicate(&scene, Opinions { said: shuffled, ..opinions }));
+        let one = adjudicate(&scene, opinions.clone(), &question);
+        let other = adjudicate(&scene, Opinions { said: shuffled, ..opinions }, &question);
         prop_assert_eq!(one.category, other.category);
         prop_assert_eq!(one.confidence, other.confidence);
         prop_assert_eq!(one.claims, other.claims);

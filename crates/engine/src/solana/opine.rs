@@ -120,7 +120,7 @@ fn plain(scene: &SolanaScene<'_>, rules: &Rules, known: &Known<'_>) -> Option<Op
         (true, true) => return None,
         (false, false) if moves_to_itself(scene) => {
             let to_itself = by_itself(scene, Source::Call, "solana/to-itself", Category::SelfTransfer);
-            return Some(Opinion { unseen: true, ..to_itself });
+            return Some(Opinion { has_no_balance_leg: true, ..to_itself });
         }
         (false, false) if did(|done| matches!(done, Done::Approved)) => Category::Approval,
         (false, false) if did(|done| matches!(done, Done::Revoked)) => Category::Revoke,

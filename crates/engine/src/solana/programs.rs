@@ -179,8 +179,8 @@ fn claim(rules: &Rules, rule: &InstructionRule, instruction: &Instruction, expla
         protocol: rules.protocol(rule.pack),
         role: rule.role,
         at: Some(Seen::Instruction(instruction.outer)),
-        escrowed: rule.escrowed,
-        unseen: rule.unseen,
+        counterleg_in_earlier_tx: rule.escrowed,
+        has_no_balance_leg: rule.unseen,
         ..Opinion::new(Source::Protocol, rule.id.clone(), rule.means, Strength::Verified, explains)
     }
 }

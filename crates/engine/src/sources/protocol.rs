@@ -169,7 +169,7 @@ pub fn opinion(scene: &EvmScene<'_>, rules: &Rules, matched: &Matched<'_>) -> Op
         role: rule.role,
         at: Some(Seen::Log(position)),
         amounts,
-        escrowed: rule.escrowed,
+        counterleg_in_earlier_tx: rule.escrowed,
         ..Opinion::new(Source::Protocol, rule.id.clone(), rule.means, strength, legs)
     })
 }

@@ -1,7 +1,8 @@
-//! The reading, dressed as the answer. Nothing is decided here.
+//! From the reading to the answer, field by field. Only the position and the question's floor are decided here.
 
 use crate::adjudicate::Reading;
 use crate::asset::Seen;
+use crate::asset_legs::{Part, assets};
 use crate::block::Block;
 use crate::category::Category;
 use crate::classification::{API_VERSION, Alternate, BlockTime, Classification, Evidence, GreyArea, Parent};
@@ -9,13 +10,12 @@ use crate::describe;
 use crate::knowledge::Knowledge;
 use crate::opinion::Source;
 use crate::position::{GreyPosition, circumstances, position};
-use crate::printed::{Part, assets};
 use crate::question::Question;
 use crate::scene::Scene;
 use crate::steps::{self, Breakdown};
 use crate::treatments::{LedgerAction, Treatment, Treatments};
 
-pub fn present(scene: &Scene<'_>, reading: &Reading, question: &Question, knowledge: &Knowledge) -> Classification {
+pub fn answer(scene: &Scene<'_>, reading: &Reading, question: &Question, knowledge: &Knowledge) -> Classification {
     let treatments = &knowledge.treatments;
     let is_open = reading.needs_review || treatments.is_open(reading.category);
     let is_floored = !is_open && question.review_below.is_some_and(|floor| reading.confidence < floor);
