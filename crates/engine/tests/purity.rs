@@ -1,6 +1,8 @@
 //! The engine stays a function: it depends on nothing that could do IO, wait or tell the time.
 
 #![expect(clippy::disallowed_methods, reason = "the engine does no IO; this test reads its sources")]
+#![expect(clippy::unwrap_used, reason = "tests fail loudly")]
+#![expect(clippy::unwrap_used, reason = "tests fail loudly")]
 
 use std::collections::BTreeSet;
 
