@@ -1,4 +1,4 @@
-//! Lists the rule packs and token files so that they are embedded in the binary: adding a protocol touches one file.
+//! Lists the rule packs, token files and tables of law so that they are embedded in the binary: adding one touches one file.
 
 #![expect(clippy::disallowed_methods, reason = "the engine does no IO; its build reads the packs")]
 
@@ -8,9 +8,9 @@ use std::{env, fs, io};
 fn main() -> io::Result<()> {
     let root = Path::new("../..").canonicalize()?;
     let mut listing = String::new();
-    for (constant, folder) in [("PROTOCOLS", "protocols"), ("TOKENS", "tokens")] {
+    for (constant, folder) in [("PROTOCOLS", "protocols"), ("TOKENS", "tokens"), ("TREATMENTS", "treatments")] {
         println!("cargo::rerun-if-changed={}", root.join(folder).display());
-        listing.push_str(&format!("pub(super) const {constant}: &[(&str, &str)] = &[\n"));
+        listing.push_str(&format!("pub const {constant}: &[(&str, &str)] = &[\n"));
         for file in toml_files(&root.join(folder))? {
             println!("cargo::rerun-if-changed={}", file.display());
             let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();

@@ -25,7 +25,8 @@ use solana::SolanaRules;
 use crate::asset::Account;
 use crate::category::Category;
 
-mod embedded {
+/// Texts of the files that the build embeds, by their names without ending.
+pub(crate) mod embedded {
     include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 }
 

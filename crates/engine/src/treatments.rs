@@ -12,9 +12,10 @@ use utoipa::ToSchema;
 use crate::category::{Bill, Category, Legs};
 use crate::policy::PolicyKey;
 use crate::rules::Fault;
+use crate::rules::embedded::TREATMENTS;
 
-/// The house's own table.
-const US: &str = include_str!("../../../treatments/us.toml");
+/// The table of the house, by its file's name without ending.
+const HOUSE: &str = "us";
 
 /// What the event is for tax. A closed set: it gains no value within v1. `needs_review` is what cannot be mapped to the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
@@ -194,9 +195,24 @@ pub struct Authority {
 }
 
 impl Treatments {
-    /// The embedded table of the United States.
+    /// Every embedded table, in order of their files' names.
+    pub fn embedded() -> Result<Vec<Self>, Vec<Fault>> {
+        let (mut tables, mut faults) = (Vec::new(), Vec::new());
+        for (stem, text) in TREATMENTS {
+            match file::load(stem, text) {
+                Ok(table) => tables.push(table),
+                Err(found) => faults.extend(found),
+            }
+        }
+        if faults.is_empty() { Ok(tables) } else { Err(faults) }
+    }
+
+    /// The embedded table of the house: the law of the United States.
     pub fn us() -> Result<Self, Vec<Fault>> {
-        file::load("us", US)
+        let house = Self::embedded()?.into_iter().find(|table| table.jurisdiction == HOUSE);
+        house.ok_or_else(|| {
+            vec![Fault { file: format!("treatments/{HOUSE}.toml"), line: 1, what: "is missing".to_owned() }]
+        })
     }
 
     /// A table from the text of its file; `stem` is the file's name without its ending.

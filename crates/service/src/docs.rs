@@ -44,7 +44,7 @@ macro_rules! page {
 }
 
 /// In the order of the navigation.
-static PAGES: [Source; 14] = [
+static PAGES: [Source; 15] = [
     page!("Start", "index", "Overview", "docs/index.md"),
     page!("Start", "quickstart", "Quickstart", "docs/quickstart.md"),
     page!("Start", "agents", "Agents (MCP)", "docs/agents.md"),
@@ -53,6 +53,7 @@ static PAGES: [Source; 14] = [
     page!("Understand", "errors", "Errors", "docs/errors.md"),
     page!("Understand", "chains", "Chains", "docs/chains.md"),
     page!("Understand", "protocols", "Protocols", "docs/protocols.md"),
+    page!("Understand", "glossary", "Glossary", "docs/glossary.md"),
     page!("Operate", "quota", "Quota and limits", "docs/quota.md"),
     page!("Operate", "self-hosting", "Self-hosting", "docs/self-hosting.md"),
     page!("Operate", "faults", "Nodes that fail", "docs/faults.md"),

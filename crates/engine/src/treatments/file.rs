@@ -212,7 +212,9 @@ fn authorities(file: &TreatmentsFile, faults: &mut Faults<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Treatments, US};
+    use super::super::Treatments;
+
+    const US: &str = include_str!("../../../../treatments/us.toml");
 
     fn fault_of(find: &str, replace: &str) -> String {
         assert!(US.contains(find), "{find}");

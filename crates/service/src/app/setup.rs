@@ -62,8 +62,7 @@ fn reader_over(config: &Config, demo: Demo, record: Option<&Path>, shelf: Shelf)
     let cache = Arc::new(Cache::new(u64::from(config.cache_memory_mib).saturating_mul(1024 * 1024), shelf, disk_bytes));
     let memory: Arc<dyn TokenMemory> = cache.clone();
     let upstreams = upstreams(config, &registry, demo, record, &memory)?;
-    let knowledge = Knowledge::new(rules(config)?, treatments()?, registry.chains().iter().map(|chain| &**chain));
-    Ok(Reader::new(knowledge, registry, upstreams, cache))
+    Ok(Reader::new(knowledge_of(config, &registry)?, registry, upstreams, cache))
 }
 
 pub(crate) async fn store(config: &Config) -> anyhow::Result<Store> {
@@ -110,7 +109,10 @@ fn refused(what: &str, faults: &[Fault]) -> anyhow::Error {
 
 /// What verdicts are made of, without an upstream: for commands that look at the rules alone.
 pub(crate) fn knowledge(config: &Config) -> anyhow::Result<Knowledge> {
-    let registry = registry(config, Demo::Off)?;
+    knowledge_of(config, &registry(config, Demo::Off)?)
+}
+
+fn knowledge_of(config: &Config, registry: &Registry) -> anyhow::Result<Knowledge> {
     Ok(Knowledge::new(rules(config)?, treatments()?, registry.chains().iter().map(|chain| &**chain)))
 }
 

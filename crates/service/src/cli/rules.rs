@@ -40,6 +40,8 @@ pub(super) fn run(config: &Config, command: &Command) -> anyhow::Result<ExitCode
             }
             let (with, without) = (recorded::packs_with_rules(rules).count(), recorded::packs_without(rules).len());
             print(&format!("The rules are sound and every case is read as it says: {totals}"));
+            let law = &knowledge.treatments;
+            print(&format!("Every category has a treatment under the law of: {}, as of {}.\n", law.name, law.as_of));
             print(&format!(
                 "Of {with} packs with rules for events, calls or instructions, {without} name no recorded reading.\n"
             ));
