@@ -25,13 +25,13 @@ use jiff::Timestamp;
 
 use crate::metrics;
 
-pub use accounts::{Account, NewSession, SessionOwner};
-pub use history::{Day, HistoryRow, ReadingRow, Recent, Refusal};
+pub use accounts::{NewSession, SessionOwner, UserAccount};
+pub use history::{Day, HistoryRow, ReadingRow, Recent, RefusalCount};
 pub use inspect::{Inspected, inspect};
 pub use links::Link;
 pub use owners::OwnerRow;
-pub use shelf::{Clearing, Found, Pile, Shelf, ShelfRow};
-pub use turn::{Grant, Outcome, Payer, Posted, Resets, Settled, Turn, Turned};
+pub use shelf::{Clearing, Pile, Shelf, ShelfHit, ShelfRow};
+pub use turn::{Grant, Payer, Posted, Resets, SettleOutcome, Settled, Turn, Turned};
 
 /// Reads a row of either engine into a struct whose fields are named after its columns. `sqlx::FromRow` could be derived instead, but
 /// sqlx's macros need the whole of sqlx, its drivers, SQLite's C and TLS compiled a second time for the compiler itself.
@@ -197,13 +197,13 @@ impl From<KeyRow> for Key {
 
 /// What `/quota-status` tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
+pub struct PoolUsage {
     pub used: i64,
     /// The hash that was asked for was counted in this period.
     pub is_counted: bool,
 }
 
-from_row!(Standing: used, is_counted);
+from_row!(PoolUsage: used, is_counted);
 
 /// One row of the ledger, as an auditor reads it.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -225,7 +225,7 @@ from_row!(Entry: owner, payer, period, hash, billed, category, chain, key_id, re
 
 /// Which rows of the ledger.
 #[derive(Debug, Clone, Default)]
-pub struct Filter {
+pub struct LedgerFilter {
     pub since: i64,
     pub email: Option<String>,
     pub is_metered_only: bool,
@@ -271,7 +271,7 @@ where
 
 /// What the outbox holds of one payer.
 #[derive(Debug, Clone, serde::Serialize)]
-pub struct Waiting {
+pub struct OutboxBacklog {
     pub payer: String,
     pub owner: Option<String>,
     pub waiting: i64,
@@ -282,7 +282,7 @@ pub struct Waiting {
     pub reason: Option<String>,
 }
 
-from_row!(Waiting: payer, owner, waiting, oldest, failures, retry_at, reason);
+from_row!(OutboxBacklog: payer, owner, waiting, oldest, failures, retry_at, reason);
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Purged {
@@ -371,8 +371,8 @@ impl Store {
         turned
     }
 
-    pub async fn standing(&self, payer: &Payer, hash: Option<&str>) -> Result<Standing, StoreError> {
-        either!(self, store => store.standing(payer, hash))
+    pub async fn pool_usage(&self, payer: &Payer, hash: Option<&str>) -> Result<PoolUsage, StoreError> {
+        either!(self, store => store.pool_usage(payer, hash))
     }
 
     /// Takes one of `most` places in a window of `span` that all instances share; when none is free, how long to wait. `None`
@@ -385,7 +385,7 @@ impl Store {
     }
 
     /// The rows after the cursor, oldest first, at most a page of them.
-    pub async fn entries(&self, filter: &Filter, after: Option<&Cursor>) -> Result<Vec<Entry>, StoreError> {
+    pub async fn entries(&self, filter: &LedgerFilter, after: Option<&Cursor>) -> Result<Vec<Entry>, StoreError> {
         either!(self, store => store.entries(filter, after))
     }
 
@@ -434,7 +434,7 @@ impl Store {
         on!(self, store => { Ok(sqlx::query_scalar(sql).fetch_one(store.pool()).await?) })
     }
 
-    pub async fn waiting(&self) -> Result<Vec<Waiting>, StoreError> {
+    pub async fn waiting(&self) -> Result<Vec<OutboxBacklog>, StoreError> {
         either!(self, store => store.waiting())
     }
 }

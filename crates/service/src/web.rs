@@ -17,7 +17,7 @@ use crate::app::App;
 use crate::config::Config;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use client::address as client_address;
-pub(crate) use finished::Finished;
+pub(crate) use finished::StaticFile;
 pub(crate) use gate::{bearer, keyed, request_id};
 pub(crate) use request_id::carry as carry_request_id;
 pub(crate) use scrape::{gather_metrics, scrape};

@@ -16,7 +16,7 @@ use crate::config::Config;
 use crate::web::{self, Web};
 use crate::{error, meter, metrics, router};
 
-/// What is in flight at shutdown has this long to finish.
+/// Calls in flight at shutdown have this long to finish.
 const SHUTDOWN_SECONDS_MAX: u64 = 25;
 const HOUSEKEEPING_SECONDS: u64 = 2;
 const SWEEP_ROUNDS: u64 = 15;
@@ -108,12 +108,12 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-/// While nobody is operator, each start gives out a new link to become it. It is for whoever started the service, and in no log. A
-/// database that takes nothing right now must not keep the service from starting.
+/// While there is no operator, each start prints a new link to become it, on standard error for the person who started the service, and
+/// never in a log. A database that refuses writes must not keep the service from starting.
 async fn welcome(app: &App, local: SocketAddr) {
     match app.accounts.first_link().await {
         Ok(Some(token)) => {
-            // An address that means every interface opens nothing in a browser.
+            // A browser cannot open an unspecified address (0.0.0.0, ::).
             let local =
                 if local.ip().is_unspecified() { format!("localhost:{}", local.port()) } else { local.to_string() };
             eprintln!("There is no operator yet. Become it within a day: http://{local}/link/{}", token.text());
@@ -132,14 +132,14 @@ async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) -
     axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
 }
 
-/// For as long as the service runs, also while it finishes what is in flight.
+/// Runs as long as the service, also while calls in flight finish.
 async fn serve_metrics(listener: TcpListener, web: Web) {
     if let Err(error) = axum::serve(listener, router::metrics(web)).await {
         tracing::error!(%error, "metrics are no longer served");
     }
 }
 
-/// What nobody waits for: when keys were last used, and places and windows that have run out.
+/// Background work: writes when keys were last used, and deletes expired reservations and windows.
 async fn keep_house(app: Arc<App>) {
     let mut rounds = tokio::time::interval(Duration::from_secs(HOUSEKEEPING_SECONDS));
     rounds.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -163,7 +163,7 @@ async fn keep_house(app: Arc<App>) {
     }
 }
 
-/// On its own, so that neither waits for the other when the database is away.
+/// In its own task, so that neither waits for the other when the database is down.
 async fn keep_history(app: Arc<App>) {
     let mut rounds = tokio::time::interval(Duration::from_secs(HISTORY_SECONDS));
     rounds.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

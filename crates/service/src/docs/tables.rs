@@ -176,7 +176,7 @@ fn protocols(packs: &[Pack]) -> String {
 /// One line, so that the browser's own search finds all of it.
 fn protocol(pack: &Pack) -> String {
     let mut line = format!("- **{}** ({}) {}", words(&pack.name), code(&pack.id), words(&pack.file.about));
-    let chains = standing(&pack.file);
+    let chains = deployed_on(&pack.file);
     if !chains.is_empty() {
         let _ = write!(line, " On {}.", chains.into_iter().map(words).collect::<Vec<_>>().join(", "));
     }
@@ -187,7 +187,7 @@ fn protocol(pack: &Pack) -> String {
     line
 }
 
-fn standing(file: &PackFile) -> BTreeSet<&str> {
+fn deployed_on(file: &PackFile) -> BTreeSet<&str> {
     let contracts = file.contracts.values().flat_map(|chains| chains.keys());
     let factories = file.factory.iter().flat_map(|factory| factory.at.keys());
     let mut slugs: BTreeSet<&str> = contracts.chain(factories).map(String::as_str).collect();
@@ -215,7 +215,7 @@ fn host(text: &str) -> String {
 /// A link, if the address is one of the web; else its words alone.
 fn link(text: &str, address: &str) -> String {
     let Some(url) = web(address) else { return words(text) };
-    // Within <…> only these could end the address or stand for something else.
+    // Within <…> only these could end the address or mean something else.
     let address = url
         .as_str()
         .replace('\\', "%5C")
@@ -226,7 +226,7 @@ fn link(text: &str, address: &str) -> String {
     format!("[{}](<{address}>)", words(text))
 }
 
-/// Text that must come out as it stands, on one line: what Markdown would obey is escaped.
+/// Text that must be shown literally, on one line: Markdown syntax in it is escaped.
 fn words(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for word in text.split_whitespace() {

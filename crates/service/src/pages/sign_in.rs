@@ -1,4 +1,4 @@
-//! The doors: sign up, sign in, sign out, and one-time links.
+//! Sign up, sign in, sign out, and one-time links.
 
 use axum::extract::{Path, State};
 use axum::http::header;
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::extract::{Anyone, PostedForm};
 use super::frame::{PageError, notice, page, proof};
 use super::visitor::Visitor;
-use crate::accounts::{AccountError, LinkKind, Token};
+use crate::accounts::{AccountError, LinkKind, SecretToken};
 use crate::web::Web;
 
 #[derive(Deserialize)]
@@ -52,7 +52,7 @@ impl Door<'_> {
     }
 }
 
-/// What a person can do about it; never which of the two was wrong.
+/// What a person can do about it; it never says which of address and password was wrong.
 pub(crate) fn account_sentence(error: AccountError) -> Result<String, PageError> {
     match error {
         AccountError::Invalid(words) => Ok(words.to_owned()),
@@ -62,8 +62,8 @@ pub(crate) fn account_sentence(error: AccountError) -> Result<String, PageError>
     }
 }
 
-/// In, and the session that this browser had before is over: nobody holds its cookie any more.
-async fn entered(web: &Web, visitor: &Visitor, token: &Token) -> Result<Response, PageError> {
+/// Signs in, and ends the session that this browser had before: its cookie is overwritten.
+async fn entered(web: &Web, visitor: &Visitor, token: &SecretToken) -> Result<Response, PageError> {
     if visitor.person.is_some() {
         web.app.accounts.sign_out(visitor.token()).await?;
     }
@@ -145,7 +145,7 @@ pub(crate) async fn leave(
     Ok(left(&visitor))
 }
 
-/// Out, and to the first page.
+/// Signs out and redirects to the first page.
 pub(crate) fn left(visitor: &Visitor) -> Response {
     let mut response = Redirect::to("/").into_response();
     response.headers_mut().append(header::SET_COOKIE, visitor.session_cookie(None));
@@ -161,7 +161,7 @@ fn link_door(action: &str, asks_email: bool, said: Option<String>) -> Door<'_> {
     Door { title: "Your account", action, button: "Go on", is_new: true, asks_email, about, said }
 }
 
-/// Whoever sets a password is known already.
+/// The link already names whose password it sets.
 async fn asks_email(web: &Web, token: &str) -> Result<bool, PageError> {
     match web.app.accounts.link_kind(token).await? {
         Some(LinkKind::Operator) => Ok(true),

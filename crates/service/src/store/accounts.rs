@@ -9,16 +9,16 @@ pub(super) const SESSIONS_MAX: i64 = 20;
 
 /// Who may sign in.
 #[derive(Clone)]
-pub struct Account {
+pub struct UserAccount {
     pub owner_id: String,
     pub email: String,
     pub password_hash: String,
     pub is_operator: bool,
 }
 
-from_row!(Account: owner_id, email, password_hash, is_operator);
+from_row!(UserAccount: owner_id, email, password_hash, is_operator);
 
-impl std::fmt::Debug for Account {
+impl std::fmt::Debug for UserAccount {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Account {{ owner_id: {:?}, is_operator: {} }}", self.owner_id, self.is_operator)
     }
@@ -71,7 +71,7 @@ impl Store {
         either!(self, store => store.now())
     }
 
-    pub async fn account(&self, email: &str) -> Result<Option<Account>, StoreError> {
+    pub async fn account(&self, email: &str) -> Result<Option<UserAccount>, StoreError> {
         on!(self, store => {
             let row = sqlx::query_as(
                 "SELECT accounts.owner_id, owners.email, accounts.password_hash, accounts.is_operator
@@ -117,12 +117,12 @@ impl Store {
         on!(self, store => {
             let mut transaction = store.begin().await?;
             // Written, not only read, so that a change of the password at this moment comes before or after all of it.
-            let stands = sqlx::query("UPDATE accounts SET password_hash = $2 WHERE owner_id = $1 AND password_hash = $2")
+            let unchanged = sqlx::query("UPDATE accounts SET password_hash = $2 WHERE owner_id = $1 AND password_hash = $2")
                 .bind(owner_id)
                 .bind(password_hash)
                 .execute(&mut *transaction)
                 .await?;
-            if stands.rows_affected() == 0 {
+            if unchanged.rows_affected() == 0 {
                 return Ok(false);
             }
             begin_session!(transaction, owner_id, session, now);

@@ -161,7 +161,7 @@ async fn into_postgres<R: Read>(
     present: Present,
 ) -> Result<(About, Counts), BackupError> {
     let mut transaction = pool.begin().await?;
-    stands_alone(&mut transaction).await?;
+    only_connection(&mut transaction).await?;
     let tables: Vec<&str> = TABLES.iter().map(|table| table.name).chain(NOT_KEPT).collect();
     // Whoever starts meanwhile waits.
     let lock = format!("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", tables.join(", "));
@@ -177,7 +177,7 @@ async fn into_postgres<R: Read>(
 }
 
 /// Whether this is the only connection of any taxon to the database.
-async fn stands_alone(transaction: &mut sqlx::PgTransaction<'_>) -> Result<(), BackupError> {
+async fn only_connection(transaction: &mut sqlx::PgTransaction<'_>) -> Result<(), BackupError> {
     let start = Instant::now();
     while start.elapsed() < Duration::from_millis(GONE_MILLIS_MAX) {
         // What a transaction has seen of others it sees again until it is told to look anew.

@@ -37,7 +37,7 @@ impl HistoryRow {
 
 /// How often an owner was refused on one day, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub struct RefusalCount {
     pub owner_id: String,
     /// Days since 1970.
     pub day: i64,
@@ -127,7 +127,7 @@ macro_rules! recent_rows {
 impl Store {
     /// Writes all of it or nothing. Of several readings of one hash and wallet the last stands; what belongs to an owner who has left is
     /// let go.
-    pub async fn write_history(&self, readings: &[HistoryRow], refusals: &[Refusal]) -> Result<(), StoreError> {
+    pub async fn write_history(&self, readings: &[HistoryRow], refusals: &[RefusalCount]) -> Result<(), StoreError> {
         let latest: BTreeMap<_, &HistoryRow> = readings.iter().map(|reading| (reading.key(), reading)).collect();
         let owners = readings.iter().map(|row| &row.owner_id).chain(refusals.iter().map(|row| &row.owner_id));
         let owners: BTreeSet<&str> = owners.map(String::as_str).collect();
@@ -142,11 +142,11 @@ impl Store {
                 ids.push_bind(*owner);
             }
             ask.push(")").push(store.holding());
-            let standing: Vec<(String,)> =
+            let existing: Vec<(String,)> =
                 ask.build_query_as().persistent(false).fetch_all(&mut *transaction).await?;
-            let standing: BTreeSet<&str> = standing.iter().map(|(id,)| id.as_str()).collect();
+            let existing: BTreeSet<&str> = existing.iter().map(|(id,)| id.as_str()).collect();
             let rows: Vec<&HistoryRow> =
-                latest.into_values().filter(|reading| standing.contains(reading.owner_id.as_str())).collect();
+                latest.into_values().filter(|reading| existing.contains(reading.owner_id.as_str())).collect();
             for rows in rows.chunks(ROWS_MAX) {
                 let mut insert = QueryBuilder::new(
                     "INSERT INTO readings (owner_id, hash, wallet, chain, category, treatment, taxable, confidence,
@@ -174,7 +174,7 @@ impl Store {
                 );
                 insert.build().persistent(false).execute(&mut *transaction).await?;
             }
-            for refusal in refusals.iter().filter(|refusal| standing.contains(refusal.owner_id.as_str())) {
+            for refusal in refusals.iter().filter(|refusal| existing.contains(refusal.owner_id.as_str())) {
                 sqlx::query(
                     "INSERT INTO refusals (owner_id, day, code, count) VALUES ($1, $2, $3, $4)
                      ON CONFLICT (owner_id, day, code) DO UPDATE SET count = refusals.count + excluded.count",

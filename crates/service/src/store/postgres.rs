@@ -9,9 +9,9 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, PgPool, Row};
 
 use super::{
-    Billing, Clock, Cursor, DELAY_MILLIS_MAX, EVENTS_MAX, Entry, Event, Filter, Grant, HOLD, Imbalance, Key, KeyRow,
-    NewKey, PAGE_ROWS_MAX, PURGE_ROWS_MAX, Payer, Posted, Purged, Standing, StoreError, Turn, Turned, Waiting,
-    migration_failed, migrations, millis,
+    Billing, Clock, Cursor, DELAY_MILLIS_MAX, EVENTS_MAX, Entry, Event, Grant, HOLD, Imbalance, Key, KeyRow,
+    LedgerFilter, NewKey, OutboxBacklog, PAGE_ROWS_MAX, PURGE_ROWS_MAX, Payer, PoolUsage, Posted, Purged, StoreError,
+    Turn, Turned, migration_failed, migrations, millis,
 };
 
 /// What the server knows our connections by.
@@ -234,7 +234,7 @@ impl Postgres {
         })
     }
 
-    pub(super) async fn standing(&self, payer: &Payer, hash: Option<&str>) -> Result<Standing, StoreError> {
+    pub(super) async fn pool_usage(&self, payer: &Payer, hash: Option<&str>) -> Result<PoolUsage, StoreError> {
         let query = || async {
             sqlx::query_as(
                 "WITH now AS (SELECT greatest(taxon_period($2, coalesce($4, taxon_now())),
@@ -270,7 +270,11 @@ impl Postgres {
         Ok(u64::try_from(wait).ok().filter(|wait| *wait > 0).map(Duration::from_micros))
     }
 
-    pub(super) async fn entries(&self, filter: &Filter, after: Option<&Cursor>) -> Result<Vec<Entry>, StoreError> {
+    pub(super) async fn entries(
+        &self,
+        filter: &LedgerFilter,
+        after: Option<&Cursor>,
+    ) -> Result<Vec<Entry>, StoreError> {
         let (at, payer, period, hash) = after.cloned().unwrap_or_default();
         let rows = sqlx::query_as(
             "SELECT entries.*, owners.email AS owner FROM entries LEFT JOIN owners ON owners.id = entries.payer
@@ -440,7 +444,7 @@ impl Postgres {
         Ok(())
     }
 
-    pub(super) async fn waiting(&self) -> Result<Vec<Waiting>, StoreError> {
+    pub(super) async fn waiting(&self) -> Result<Vec<OutboxBacklog>, StoreError> {
         let rows = sqlx::query_as(
             "SELECT outbox.payer, owners.email AS owner, count(*) AS waiting, min(entries.at) AS oldest,
                     coalesce(max(delays.failures), 0) AS failures, max(delays.until) AS retry_at, max(delays.reason) AS reason

@@ -59,13 +59,13 @@ impl Room {
 
 /// What was found under a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct ShelfHit {
     pub key: String,
     pub chain: String,
     pub body: Vec<u8>,
 }
 
-from_row!(Found: key, chain, body);
+from_row!(ShelfHit: key, chain, body);
 
 /// What stands on the shelf, by kind and chain.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -92,17 +92,17 @@ pub struct Clearing {
 pub enum Shelf {
     /// Nothing outlives the process.
     Absent,
-    Sqlite(sqlite::Shelf),
-    Postgres(postgres::Shelf),
+    Sqlite(sqlite::SqliteShelf),
+    Postgres(postgres::PostgresShelf),
 }
 
 impl Shelf {
     /// Beside the database that is in use.
     pub fn open(database: &Database, store: &Store) -> Result<Self, StoreError> {
         match (database, store) {
-            (Database::Sqlite(path), _) => Ok(Self::Sqlite(sqlite::Shelf::open(&Self::file(path))?)),
+            (Database::Sqlite(path), _) => Ok(Self::Sqlite(sqlite::SqliteShelf::open(&Self::file(path))?)),
             (Database::Postgres(_), Store::Postgres(store)) => {
-                Ok(Self::Postgres(postgres::Shelf::new(store.pool().clone())))
+                Ok(Self::Postgres(postgres::PostgresShelf::new(store.pool().clone())))
             }
             (Database::Postgres(_), Store::Sqlite(_)) => Ok(Self::Absent),
         }
@@ -114,7 +114,7 @@ impl Shelf {
     }
 
     /// What stands under these keys, in any order. A shelf that does not answer is as good as an empty one.
-    pub async fn load(&self, kind: &'static str, keys: Vec<String>) -> Vec<Found> {
+    pub async fn load(&self, kind: &'static str, keys: Vec<String>) -> Vec<ShelfHit> {
         if keys.is_empty() {
             return Vec::new();
         }

@@ -17,8 +17,8 @@ use sqlx::{Connection, Row, SqliteConnection, SqlitePool};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::{
-    Billing, Clock, Cursor, DELAY_MILLIS_MAX, EVENTS_MAX, Entry, Event, Filter, Imbalance, Key, KeyRow, NewKey,
-    PAGE_ROWS_MAX, PURGE_ROWS_MAX, Payer, Purged, Standing, StoreError, Turn, Turned, Waiting, migration_failed,
+    Billing, Clock, Cursor, DELAY_MILLIS_MAX, EVENTS_MAX, Entry, Event, Imbalance, Key, KeyRow, LedgerFilter, NewKey,
+    OutboxBacklog, PAGE_ROWS_MAX, PURGE_ROWS_MAX, Payer, PoolUsage, Purged, StoreError, Turn, Turned, migration_failed,
     migrations, millis,
 };
 use checkpoints::{LOG_BYTES, LOG_PAGES_MAX};
@@ -220,7 +220,7 @@ impl Sqlite {
         self.writer.turn(turn, self.clock.millis()).await
     }
 
-    pub(super) async fn standing(&self, payer: &Payer, hash: Option<&str>) -> Result<Standing, StoreError> {
+    pub(super) async fn pool_usage(&self, payer: &Payer, hash: Option<&str>) -> Result<PoolUsage, StoreError> {
         let row = sqlx::query_as(
             "WITH now AS (SELECT max(?2, coalesce((SELECT max(period) FROM pools WHERE payer = ?1), '')) AS period)
              SELECT coalesce((SELECT used FROM pools WHERE payer = ?1 AND period = now.period), 0) AS used,
@@ -236,7 +236,11 @@ impl Sqlite {
         Ok(row)
     }
 
-    pub(super) async fn entries(&self, filter: &Filter, after: Option<&Cursor>) -> Result<Vec<Entry>, StoreError> {
+    pub(super) async fn entries(
+        &self,
+        filter: &LedgerFilter,
+        after: Option<&Cursor>,
+    ) -> Result<Vec<Entry>, StoreError> {
         let (at, payer, period, hash) = after.cloned().unwrap_or_default();
         let rows = sqlx::query_as(
             "SELECT entries.*, owners.email AS owner FROM entries LEFT JOIN owners ON owners.id = entries.payer
@@ -397,7 +401,7 @@ impl Sqlite {
         Ok(())
     }
 
-    pub(super) async fn waiting(&self) -> Result<Vec<Waiting>, StoreError> {
+    pub(super) async fn waiting(&self) -> Result<Vec<OutboxBacklog>, StoreError> {
         let rows = sqlx::query_as(
             "SELECT outbox.payer, owners.email AS owner, count(*) AS waiting, min(entries.at) AS oldest,
                     coalesce(max(delays.failures), 0) AS failures, max(delays.until) AS retry_at, max(delays.reason) AS reason

@@ -79,20 +79,20 @@ pub struct Turn {
 #[derive(Debug, Clone)]
 pub struct Settled {
     pub hash: String,
-    pub outcome: Outcome,
+    pub outcome: SettleOutcome,
     pub category: String,
     pub chain: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum SettleOutcome {
     Billable,
     Free,
     /// It failed: as if it had never been asked.
     Void,
 }
 
-impl Outcome {
+impl SettleOutcome {
     /// As PostgreSQL's function takes it.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -134,7 +134,7 @@ pub struct Turned {
 
 /// What the ledger knows of a hash before the turn.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Seen {
+pub(super) struct HashState {
     pub(super) is_entered: bool,
     /// Held by this call.
     pub(super) is_own: bool,
@@ -142,7 +142,7 @@ pub(super) struct Seen {
     pub(super) is_shared: bool,
 }
 
-impl Seen {
+impl HashState {
     fn has_place(self) -> bool {
         self.is_own || self.is_shared
     }
@@ -150,24 +150,24 @@ impl Seen {
 
 /// `free` is the limit less what is counted and held, or `None` without a limit; `seen` is of the settled hashes and then
 /// of the wanted ones.
-pub(super) fn decide(turn: &Turn, free: Option<i64>, seen: &[Seen]) -> (Vec<Posted>, Vec<Grant>) {
+pub(super) fn decide(turn: &Turn, free: Option<i64>, seen: &[HashState]) -> (Vec<Posted>, Vec<Grant>) {
     let mut free = free.unwrap_or(i64::MAX);
     let (settled, wanted) = seen.split_at(turn.settled.len().min(seen.len()));
     let mut posted = Vec::with_capacity(settled.len());
     for (row, seen) in turn.settled.iter().zip(settled) {
         posted.push(match row.outcome {
-            Outcome::Billable | Outcome::Free if seen.is_entered => Posted::Repeat,
+            SettleOutcome::Billable | SettleOutcome::Free if seen.is_entered => Posted::Repeat,
             // Whoever came without a place needs one to be tried, if only for this moment.
             _ if !seen.has_place() && free < 1 => Posted::Refused,
-            Outcome::Void => {
+            SettleOutcome::Void => {
                 free = free.saturating_add(i64::from(seen.is_own && !seen.is_shared));
                 Posted::Void
             }
-            Outcome::Free => {
+            SettleOutcome::Free => {
                 free = free.saturating_add(i64::from(seen.has_place()));
                 Posted::Free
             }
-            Outcome::Billable => {
+            SettleOutcome::Billable => {
                 free = free.saturating_sub(i64::from(!seen.has_place()));
                 Posted::Billed
             }

@@ -10,7 +10,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 
 use super::{Web, client};
-use crate::app::{Call, Presented, RequestId};
+use crate::app::{AdmittedCall, Presented, RequestId};
 use crate::auth::Caller;
 use crate::error::ApiError;
 use crate::limits::counted_address;
@@ -66,7 +66,7 @@ impl Web {
 }
 
 /// Admitted by `keyed`.
-impl<S: Sync> FromRequestParts<S> for Call {
+impl<S: Sync> FromRequestParts<S> for AdmittedCall {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {

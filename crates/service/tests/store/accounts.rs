@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use taxon::store::{Billing, Clock, Link, NewKey, NewSession, Outcome, Store};
+use taxon::store::{Billing, Clock, Link, NewKey, NewSession, SettleOutcome, Store};
 
 use super::engines::{DAY, Engine, NOON, SECOND, engines, payer, reserve, settle};
 
@@ -262,7 +262,7 @@ async fn whoever_leaves_is_erased_and_the_ledger_stays() {
         for owner in ["a", "b"] {
             let pool = payer(owner, Some(10));
             let turned = store.turn(reserve(&pool, owner, &["h1"])).await.unwrap();
-            store.turn(settle(&pool, owner, &turned.period, &[("h1", Outcome::Billable)], &[])).await.unwrap();
+            store.turn(settle(&pool, owner, &turned.period, &[("h1", SettleOutcome::Billable)], &[])).await.unwrap();
             let refusal = super::history::refusal(owner, 20_772, "rate_limited", 1);
             store.write_history(&[super::history::reading(owner, "h1", "w", NOON)], &[refusal]).await.unwrap();
             assert!(store.review(owner, "h1", "w", "swap", "mine").await.unwrap());
@@ -274,7 +274,7 @@ async fn whoever_leaves_is_erased_and_the_ledger_stays() {
         let gone = store.key("aaaaaaaa").await.unwrap().unwrap();
         assert_eq!((gone.name.as_str(), gone.email.as_str(), gone.revoked_at), ("", "deleted:x", Some(NOON / 1000)));
         assert!(!key(store, "a", "zzzzzzzz").await, "who has left makes no keys");
-        let rows = store.entries(&taxon::store::Filter::default(), None).await.unwrap();
+        let rows = store.entries(&taxon::store::LedgerFilter::default(), None).await.unwrap();
         assert_eq!(rows.iter().map(|row| row.payer.as_str()).collect::<Vec<_>>(), ["a", "b"], "{}", engine.name);
         assert_eq!(store.imbalances().await.unwrap(), []);
         // What was on its way when the owner left.
@@ -345,7 +345,7 @@ async fn the_operator_pages_through_owners_and_sets_their_tier() {
         assert!(key(store, "b", "bbbbbbbb").await);
         let pool = payer("b", Some(10));
         let turned = store.turn(reserve(&pool, "call", &["h1"])).await.unwrap();
-        store.turn(settle(&pool, "call", &turned.period, &[("h1", Outcome::Billable)], &[])).await.unwrap();
+        store.turn(settle(&pool, "call", &turned.period, &[("h1", SettleOutcome::Billable)], &[])).await.unwrap();
         let page = store.owners(None, 2).await.unwrap();
         assert_eq!(page.iter().map(|row| row.id.as_str()).collect::<Vec<_>>(), ["a", "b"], "{}", engine.name);
         assert_eq!((page[1].keys, page[1].used, page[1].created_at), (1, 1, NOON / 1000));

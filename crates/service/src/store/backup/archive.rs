@@ -35,7 +35,7 @@ pub struct About {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Head {
+struct TableHead {
     table: String,
     columns: Vec<String>,
 }
@@ -110,7 +110,7 @@ impl<W: Write> ArchiveWriter<W> {
         self.table = table.name;
         self.rows.insert(table.name.to_owned(), 0);
         let columns = table.names().into_iter().map(str::to_owned).collect();
-        self.line(&Head { table: table.name.to_owned(), columns })
+        self.line(&TableHead { table: table.name.to_owned(), columns })
     }
 
     pub(super) fn row(&mut self, cells: Vec<Cell>) -> Result<(), BackupError> {
@@ -186,7 +186,7 @@ impl<R: Read> ArchiveReader<R> {
         }
     }
 
-    fn head(&mut self, head: Head) -> Result<ArchivePart, BackupError> {
+    fn head(&mut self, head: TableHead) -> Result<ArchivePart, BackupError> {
         let table = Table::named(&head.table).ok_or(BackupError::Newer)?;
         let columns: Option<Vec<_>> = head.columns.iter().map(|name| table.column(name)).collect();
         let (columns, kinds) = columns.ok_or(BackupError::Newer)?.into_iter().unzip();

@@ -6,25 +6,25 @@ use sqlx::{PgPool, Row as _};
 use tokio::sync::{mpsc, oneshot};
 
 use super::super::StoreError;
-use super::{Clearing, Found, Pile, QueuedRow, Room, ShelfRow, TRIM_ROWS_MAX, WRITE_ROWS_MAX, WRITES_WAITING_MAX};
+use super::{Clearing, Pile, QueuedRow, Room, ShelfHit, ShelfRow, TRIM_ROWS_MAX, WRITE_ROWS_MAX, WRITES_WAITING_MAX};
 
 /// A write that takes longer is given up.
 const WRITE_PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone)]
-pub struct Shelf {
+pub struct PostgresShelf {
     pool: PgPool,
-    jobs: mpsc::Sender<Job>,
+    jobs: mpsc::Sender<PostgresShelfJob>,
     room: Room,
 }
 
 #[derive(Debug)]
-enum Job {
+enum PostgresShelfJob {
     Keep(QueuedRow),
     Flush(oneshot::Sender<()>),
 }
 
-impl Shelf {
+impl PostgresShelf {
     /// Starts the task that writes. It ends when the last copy of the shelf is dropped.
     pub(super) fn new(pool: PgPool) -> Self {
         let (jobs, to_do) = mpsc::channel(WRITES_WAITING_MAX);
@@ -32,19 +32,19 @@ impl Shelf {
         Self { pool, jobs, room: Room::default() }
     }
 
-    pub(super) async fn load(&self, kind: &'static str, keys: Vec<String>) -> Result<Vec<Found>, StoreError> {
+    pub(super) async fn load(&self, kind: &'static str, keys: Vec<String>) -> Result<Vec<ShelfHit>, StoreError> {
         let query = sqlx::query_as("SELECT key, chain, body FROM cache_rows WHERE kind = $1 AND key = ANY($2)");
         Ok(query.bind(kind).bind(keys).fetch_all(&self.pool).await?)
     }
 
     pub(super) fn keep(&self, row: ShelfRow) {
         // A row that finds no room is read again some time.
-        let _ = self.room.take(row).map(|waiting| self.jobs.try_send(Job::Keep(waiting)));
+        let _ = self.room.take(row).map(|waiting| self.jobs.try_send(PostgresShelfJob::Keep(waiting)));
     }
 
     pub(super) async fn flush(&self) {
         let (reply, answer) = oneshot::channel();
-        if self.jobs.send(Job::Flush(reply)).await.is_ok() {
+        if self.jobs.send(PostgresShelfJob::Flush(reply)).await.is_ok() {
             let _ = answer.await;
         }
     }
@@ -89,15 +89,15 @@ impl Shelf {
     }
 }
 
-async fn work(pool: PgPool, mut jobs: mpsc::Receiver<Job>) {
+async fn work(pool: PgPool, mut jobs: mpsc::Receiver<PostgresShelfJob>) {
     let mut waiting = Vec::new();
     while jobs.recv_many(&mut waiting, WRITE_ROWS_MAX).await > 0 {
         let mut rows = Vec::new();
         let mut flushed = Vec::new();
         for job in waiting.drain(..) {
             match job {
-                Job::Keep(row) => rows.push(row),
-                Job::Flush(reply) => flushed.push(reply),
+                PostgresShelfJob::Keep(row) => rows.push(row),
+                PostgresShelfJob::Flush(reply) => flushed.push(reply),
             }
         }
         match tokio::time::timeout(WRITE_PATIENCE, write(&pool, &mut rows)).await {

@@ -7,7 +7,7 @@ use rusqlite::{Connection, params};
 use tokio::sync::{mpsc, oneshot};
 
 use super::super::{Clock, StoreError};
-use super::{Clearing, Found, Pile, QueuedRow, Room, ShelfRow, TRIM_ROWS_MAX, WRITE_ROWS_MAX, WRITES_WAITING_MAX};
+use super::{Clearing, Pile, QueuedRow, Room, ShelfHit, ShelfRow, TRIM_ROWS_MAX, WRITE_ROWS_MAX, WRITES_WAITING_MAX};
 
 const BUSY_SECONDS_MAX: u64 = 5;
 const READS_WAITING_MAX: usize = 1_024;
@@ -28,27 +28,27 @@ const TABLES: &str = "
     PRAGMA user_version = 1;";
 
 #[derive(Debug, Clone)]
-pub struct Shelf {
-    jobs: mpsc::Sender<Job>,
+pub struct SqliteShelf {
+    jobs: mpsc::Sender<SqliteShelfJob>,
     rows: mpsc::Sender<QueuedRow>,
     room: Room,
 }
 
 type Work = Box<dyn FnOnce(&mut Connection) + Send>;
 
-enum Job {
+enum SqliteShelfJob {
     Work(Work),
     /// Everything that waits is written before this is answered.
     Flush(oneshot::Sender<()>),
 }
 
-impl std::fmt::Debug for Job {
+impl std::fmt::Debug for SqliteShelfJob {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Job")
     }
 }
 
-impl Shelf {
+impl SqliteShelf {
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
         let connection = open(path).or_else(|error| {
             // It holds nothing that cannot be read again, so a damaged file is no reason not to start.
@@ -74,19 +74,19 @@ impl Shelf {
         let gone = || StoreError::Unusable("the cache has stopped".to_owned());
         let (reply, answer) = oneshot::channel();
         let work: Work = Box::new(move |connection| drop(reply.send(work(connection))));
-        self.jobs.send(Job::Work(work)).await.map_err(|_| gone())?;
+        self.jobs.send(SqliteShelfJob::Work(work)).await.map_err(|_| gone())?;
         let answer = answer.await.map_err(|_| gone())?;
         answer.map_err(|error| StoreError::Unusable(format!("the cache failed: {error}")))
     }
 
-    pub(super) async fn load(&self, kind: &'static str, keys: Vec<String>) -> Result<Vec<Found>, StoreError> {
+    pub(super) async fn load(&self, kind: &'static str, keys: Vec<String>) -> Result<Vec<ShelfHit>, StoreError> {
         self.ask(move |connection| {
             let mut query =
                 connection.prepare_cached("SELECT chain, body FROM cache_rows WHERE kind = ? AND key = ?")?;
             let mut found = Vec::new();
             for key in keys {
                 let row = query.query_map([kind, &key], |row| Ok((row.get(0)?, row.get(1)?)))?.next().transpose()?;
-                found.extend(row.map(|(chain, body)| Found { key, chain, body }));
+                found.extend(row.map(|(chain, body)| ShelfHit { key, chain, body }));
             }
             Ok(found)
         })
@@ -100,7 +100,7 @@ impl Shelf {
 
     pub(super) async fn flush(&self) {
         let (reply, answer) = oneshot::channel();
-        if self.jobs.send(Job::Flush(reply)).await.is_ok() {
+        if self.jobs.send(SqliteShelfJob::Flush(reply)).await.is_ok() {
             let _ = answer.await;
         }
     }
@@ -194,14 +194,18 @@ fn remove(path: &Path) {
     }
 }
 
-async fn work(mut connection: Connection, mut jobs: mpsc::Receiver<Job>, mut rows: mpsc::Receiver<QueuedRow>) {
+async fn work(
+    mut connection: Connection,
+    mut jobs: mpsc::Receiver<SqliteShelfJob>,
+    mut rows: mpsc::Receiver<QueuedRow>,
+) {
     let mut written = Vec::new();
     loop {
         tokio::select! {
             biased;
             job = jobs.recv() => match job {
-                Some(Job::Work(work)) => work(&mut connection),
-                Some(Job::Flush(reply)) => {
+                Some(SqliteShelfJob::Work(work)) => work(&mut connection),
+                Some(SqliteShelfJob::Flush(reply)) => {
                     while let Ok(row) = rows.try_recv() {
                         written.push(row);
                     }

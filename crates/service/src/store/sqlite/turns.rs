@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
-use super::super::turn::{Grant, Posted, Seen, Turn, Turned, decide};
+use super::super::turn::{Grant, HashState, Posted, Turn, Turned, decide};
 use super::super::{HOLD, millis};
 
 pub(super) fn turn(connection: &Connection, turn: &Turn, now: i64) -> Result<Turned> {
@@ -16,7 +16,7 @@ pub(super) fn turn(connection: &Connection, turn: &Turn, now: i64) -> Result<Tur
         }
     };
     let hashes = turn.settled.iter().map(|row| &row.hash).chain(&turn.wanted);
-    let seen = hashes.map(|hash| page.seen(hash, &turn.call_id)).collect::<Result<Vec<Seen>>>()?;
+    let seen = hashes.map(|hash| page.seen(hash, &turn.call_id)).collect::<Result<Vec<HashState>>>()?;
     let (posted, granted) = decide(turn, free, &seen);
     page.post(turn, &posted, now)?;
     if turn.payer.limit.is_some() {
@@ -72,7 +72,7 @@ impl Page<'_> {
             .query_row([self.payer, self.period], |row| row.get(0))
     }
 
-    fn seen(&self, hash: &str, call_id: &str) -> Result<Seen> {
+    fn seen(&self, hash: &str, call_id: &str) -> Result<HashState> {
         self.connection
             .prepare_cached(
                 "SELECT EXISTS (SELECT 1 FROM entries WHERE payer = ?1 AND period = ?2 AND hash = ?3),
@@ -80,7 +80,7 @@ impl Page<'_> {
                         EXISTS (SELECT 1 FROM holds WHERE payer = ?1 AND period = ?2 AND hash = ?3 AND call_id <> ?4)",
             )?
             .query_row([self.payer, self.period, hash, call_id], |row| {
-                Ok(Seen { is_entered: row.get(0)?, is_own: row.get(1)?, is_shared: row.get(2)? })
+                Ok(HashState { is_entered: row.get(0)?, is_own: row.get(1)?, is_shared: row.get(2)? })
             })
     }
 
