@@ -116,7 +116,7 @@ impl CachedFacts {
 }
 
 /// One kind of entry in memory: the transaction that a key is of, and the chain that an entry is of.
-struct Drawer<'a, K, V> {
+struct CachePart<'a, K, V> {
     kind: &'static str,
     memory: &'a Memory<K, Arc<V>>,
     place: fn(&K) -> &TxKey,
@@ -146,17 +146,17 @@ impl Cache {
             verdicts: Memory::builder()
                 .max_capacity(part(VERDICTS_PERCENT))
                 .weigher(|_, verdict: &Arc<CachedVerdict>| weight(verdict.bytes))
-                .expire_after(Lifetimes)
+                .expire_after(EntryExpiry)
                 .build(),
             facts: Memory::builder()
                 .max_capacity(part(FACTS_PERCENT))
                 .weigher(|_, facts: &Arc<CachedFacts>| weight(facts.bytes.len()))
-                .expire_after(Lifetimes)
+                .expire_after(EntryExpiry)
                 .build(),
             tokens: Memory::builder()
                 .max_capacity(part(TOKENS_PERCENT))
                 .weigher(|_, token: &Arc<Token>| weight(text_bytes(token)))
-                .expire_after(Lifetimes)
+                .expire_after(EntryExpiry)
                 .build(),
             shelf,
             shelf_bytes_max,
@@ -166,8 +166,12 @@ impl Cache {
 
     /// The cached verdicts, one slot for each question.
     pub(crate) async fn verdicts(&self, engine: &str, wanted: &[CacheQuery<'_>]) -> Vec<Option<Arc<Classification>>> {
-        let drawer =
-            Drawer { kind: VERDICTS, memory: &self.verdicts, place: |asked| &asked.place, chain: CachedVerdict::chain };
+        let drawer = CachePart {
+            kind: VERDICTS,
+            memory: &self.verdicts,
+            place: |asked| &asked.place,
+            chain: CachedVerdict::chain,
+        };
         let unpack = |found: ShelfHit| CachedVerdict::unpack(&found.body);
         let found = self.look(drawer, wanted, CacheQuery::asked, |asked| asked.key(engine), unpack).await;
         found.into_iter().map(|found| found.map(|verdict| Arc::clone(&verdict.row))).collect()
@@ -176,7 +180,7 @@ impl Cache {
     /// The cached facts, one slot for each question.
     pub(crate) async fn facts(&self, wanted: &[CacheQuery<'_>]) -> Vec<Option<Arc<CachedFacts>>> {
         let drawer =
-            Drawer { kind: kept::FORMAT, memory: &self.facts, place: |place| place, chain: |facts| &facts.chain };
+            CachePart { kind: kept::FORMAT, memory: &self.facts, place: |place| place, chain: |facts| &facts.chain };
         let unpack = |ShelfHit { chain, body, .. }| Some(CachedFacts { chain, bytes: body, lifetime: None });
         self.look(drawer, wanted, CacheQuery::places, TxKey::key, unpack).await
     }
@@ -184,7 +188,7 @@ impl Cache {
     /// From memory where all of them are there, else from the shelf in one lookup. An entry too large for memory is returned all the same.
     async fn look<'a, K, V, I>(
         &self,
-        drawer: Drawer<'_, K, V>,
+        drawer: CachePart<'_, K, V>,
         wanted: &[CacheQuery<'a>],
         spots: impl Fn(&CacheQuery<'a>) -> I,
         key: impl Fn(&K) -> String,
@@ -195,7 +199,7 @@ impl Cache {
         V: Send + Sync + 'static,
         I: Iterator<Item = K>,
     {
-        let Drawer { kind, memory, place, chain } = drawer;
+        let CachePart { kind, memory, place, chain } = drawer;
         let answers = |spot: &K, told: &V, wanted: &CacheQuery<'_>| place(spot).answers(chain(told), wanted.pinned);
         let mut found: Vec<Option<Arc<V>>> = Vec::with_capacity(wanted.len());
         let mut missing: Vec<(usize, K)> = Vec::new();
@@ -273,7 +277,7 @@ impl Cache {
     }
 
     /// Empties memory when somebody has cleared the shelf, and trims the shelf to its size.
-    pub(crate) async fn keep_house(&self, with_trim: bool) -> Result<(), StoreError> {
+    pub(crate) async fn housekeeping(&self, with_trim: bool) -> Result<(), StoreError> {
         let age = self.shelf.age().await?;
         if self.age.swap(age, Ordering::Relaxed) != age {
             self.forget();
@@ -369,31 +373,31 @@ fn count(cache: &'static str, is_hit: bool) {
 }
 
 /// The lifetime comes from the entry.
-struct Lifetimes;
+struct EntryExpiry;
 
-trait Mortal {
+trait HasLifetime {
     fn lifetime(&self) -> Option<Duration>;
 }
 
-impl Mortal for CachedVerdict {
+impl HasLifetime for CachedVerdict {
     fn lifetime(&self) -> Option<Duration> {
         self.lifetime
     }
 }
 
-impl Mortal for CachedFacts {
+impl HasLifetime for CachedFacts {
     fn lifetime(&self) -> Option<Duration> {
         self.lifetime
     }
 }
 
-impl Mortal for Token {
+impl HasLifetime for Token {
     fn lifetime(&self) -> Option<Duration> {
         is_silent(self).then_some(SILENCE)
     }
 }
 
-impl<K, V: Mortal> Expiry<K, Arc<V>> for Lifetimes {
+impl<K, V: HasLifetime> Expiry<K, Arc<V>> for EntryExpiry {
     fn expire_after_create(&self, _: &K, value: &Arc<V>, _: Instant) -> Option<Duration> {
         value.lifetime()
     }

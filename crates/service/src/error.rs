@@ -342,7 +342,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_error_stands_in_the_table_with_its_status() {
+    fn every_error_is_in_the_table_with_its_status() {
         let all = samples();
         let mut met: Vec<&str> = Vec::new();
         for error in all {

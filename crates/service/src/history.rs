@@ -22,44 +22,44 @@ const NOTE_BYTES_MAX: usize = 2_000;
 /// A reading equal to the last one within about this time is not written again: only its time would change.
 const SAME_FOR: Duration = Duration::from_secs(60);
 /// Digests of readings kept for that comparison, in each of two generations.
-const LATELY_MAX: usize = 100_000;
+const RECENT_VERDICTS_MAX: usize = 100_000;
 const DAY_MILLIS: i64 = 86_400_000;
 
 #[derive(Debug)]
 pub(crate) struct History {
     store: Store,
-    kept: Mutex<Kept>,
+    kept: Mutex<HistoryBuffer>,
     /// One writer at a time, so that the last write at shutdown finds no other in progress.
     writing: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct HistoryBuffer {
     readings: HashSet<LatestReading>,
     /// By owner, day since 1970 and code.
     refusals: BTreeMap<(String, i64, &'static str), i64>,
-    lately: Lately,
+    recent: RecentVerdicts,
 }
 
 /// The last verdict per key, as keyed digests: one generation for the current span of time, one for the span before.
 #[derive(Debug)]
-struct Lately {
+struct RecentVerdicts {
     secret: RandomState,
     since: Instant,
     now: HashMap<u64, u64>,
     before: HashMap<u64, u64>,
 }
 
-impl Default for Lately {
+impl Default for RecentVerdicts {
     fn default() -> Self {
         Self { secret: RandomState::new(), since: Instant::now(), now: HashMap::new(), before: HashMap::new() }
     }
 }
 
-impl Lately {
+impl RecentVerdicts {
     /// Whether the verdict differs from the last one under its key, or there was none recently.
     fn is_new(&mut self, key: impl Hash, verdict: impl Hash, now: Instant) -> bool {
-        if now.duration_since(self.since) >= SAME_FOR || self.now.len() >= LATELY_MAX {
+        if now.duration_since(self.since) >= SAME_FOR || self.now.len() >= RECENT_VERDICTS_MAX {
             self.before = std::mem::take(&mut self.now);
             self.since = now;
         }
@@ -96,7 +96,7 @@ impl Hash for LatestReading {
     }
 }
 
-impl Kept {
+impl HistoryBuffer {
     fn keep(&mut self, readings: impl IntoIterator<Item = HistoryRow>) {
         for reading in readings.into_iter().map(LatestReading) {
             if self.readings.len() < READINGS_MAX || self.readings.contains(&reading) {
@@ -131,7 +131,7 @@ impl History {
             let verdict = (row.category.name(), row.treatment.name(), row.taxable, row.confidence, row.needs_review);
             let verdict = (verdict, &row.chain, &row.protocol, &row.review_note);
             // Where the buffer is full, the digest is not stored either.
-            if kept.readings.len() >= READINGS_MAX || kept.lately.is_new(key, verdict, now) {
+            if kept.readings.len() >= READINGS_MAX || kept.recent.is_new(key, verdict, now) {
                 kept.keep([reading(&payer.id, row, at)]);
             }
         }
@@ -246,8 +246,8 @@ mod tests {
 
     #[test]
     fn only_what_came_out_as_the_last_time_is_left_out() {
-        let (mut lately, start) = (Lately::default(), Instant::now());
-        let mut is_new = |key: &str, verdict: &str, spans: u32| lately.is_new(key, verdict, start + SAME_FOR * spans);
+        let (mut recent, start) = (RecentVerdicts::default(), Instant::now());
+        let mut is_new = |key: &str, verdict: &str, spans: u32| recent.is_new(key, verdict, start + SAME_FOR * spans);
         assert!(is_new("a", "swap", 0));
         assert!(!is_new("a", "swap", 0), "the same again");
         assert!(is_new("b", "swap", 0), "another transaction");
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_bounded_and_once_per_transaction() {
-        let mut kept = Kept::default();
+        let mut kept = HistoryBuffer::default();
         kept.keep([sample(1), HistoryRow { confidence: 70, ..sample(1) }]);
         assert_eq!(
             kept.readings.iter().map(|latest| latest.0.confidence).collect::<Vec<_>>(),

@@ -74,14 +74,14 @@ pub(crate) fn install(item_codes: impl Iterator<Item = &'static str>) -> anyhow:
         turn_failures: ::metrics::counter!(table::TURN_FAILURES),
         turns_waiting: ::metrics::gauge!(table::TURNS_WAITING),
     };
-    begin_at_nothing(item_codes);
+    register_at_zero(item_codes);
     // A second recorder is refused above.
     let _ = RECORDED.set(recorded);
     Ok(())
 }
 
-/// Registers all counters at zero, so that a rate is right from the first event.
-fn begin_at_nothing(item_codes: impl Iterator<Item = &'static str>) {
+/// Registers at zero whatever can be counted, so that a rate is right from the first event.
+fn register_at_zero(item_codes: impl Iterator<Item = &'static str>) {
     for code in item_codes {
         ::metrics::counter!(table::ITEM_ERRORS, "code" => code).absolute(0);
     }

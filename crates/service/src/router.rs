@@ -35,12 +35,12 @@ pub(crate) fn whole(web: Web, config: &Config) -> Router {
     if config.mcp.listen.is_none() {
         router = router.merge(agent_routes(&web, config));
     }
-    dressed(router, config).with_state(web)
+    with_layers(router, config).with_state(web)
 }
 
 /// The agent interface alone.
 pub(crate) fn agents(web: Web, config: &Config) -> Router {
-    dressed(agent_routes(&web, config), config).with_state(web)
+    with_layers(agent_routes(&web, config), config).with_state(web)
 }
 
 /// For operators, on a listener of its own.
@@ -102,7 +102,7 @@ async fn to(page: &'static str) -> Redirect {
     Redirect::to(page)
 }
 
-fn dressed(router: Router<Web>, config: &Config) -> Router<Web> {
+fn with_layers(router: Router<Web>, config: &Config) -> Router<Web> {
     let router = router
         .fallback(|| async { ApiError::NotFound })
         .method_not_allowed_fallback(|| async { ApiError::MethodNotAllowed })

@@ -61,8 +61,8 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
     };
     let local = listener.local_addr()?;
     tracing::info!(%local, chains = app.reader.served_slugs().len(), engine = app.reader.knowledge.engine, "serving");
-    welcome(&app, local).await;
-    tokio::spawn(keep_house(Arc::clone(&app)));
+    print_operator_link(&app, local).await;
+    tokio::spawn(housekeeping(Arc::clone(&app)));
     tokio::spawn(keep_history(Arc::clone(&app)));
     if let Some(sink) = &config.meter {
         tokio::spawn(meter::deliver(app.store.clone(), sink.clone()));
@@ -110,7 +110,7 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
 
 /// While there is no operator, each start prints a new link to become it, on standard error for the person who started the service, and
 /// never in a log. A database that refuses writes must not keep the service from starting.
-async fn welcome(app: &App, local: SocketAddr) {
+async fn print_operator_link(app: &App, local: SocketAddr) {
     match app.accounts.first_link().await {
         Ok(Some(token)) => {
             // A browser cannot open an unspecified address (0.0.0.0, ::).
@@ -140,7 +140,7 @@ async fn serve_metrics(listener: TcpListener, web: Web) {
 }
 
 /// Background work: writes when keys were last used, and deletes expired reservations and windows.
-async fn keep_house(app: Arc<App>) {
+async fn housekeeping(app: Arc<App>) {
     let mut rounds = tokio::time::interval(Duration::from_secs(HOUSEKEEPING_SECONDS));
     rounds.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     for round in 0u64.. {
@@ -148,7 +148,7 @@ async fn keep_house(app: Arc<App>) {
         if let Err(error) = app.auth.write_uses().await {
             tracing::warn!(%error, "when keys were last used could not be written");
         }
-        if let Err(error) = app.reader.cache.keep_house(round % TRIM_ROUNDS == 0).await {
+        if let Err(error) = app.reader.cache.housekeeping(round % TRIM_ROUNDS == 0).await {
             tracing::warn!(%error, "the cache could not be looked after");
         }
         if round % SWEEP_ROUNDS == 0 {

@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_words_come_out_as_they_stand() {
+    fn hostile_words_are_shown_literally() {
         let shown = "`&lt;script&gt;alert(1)&lt;/script&gt; **x** [a](javascript:alert(1)) | &amp;lt;b&amp;gt; # y ~~z~~ &lt;https://evil.example&gt;";
         assert_eq!(html(&format!("x {}", words(HOSTILE))), format!("<p>x {shown}</p>\n"));
         let table = html(&format!("| a | b |\n|---|---|\n| {} | {} |\n", words(HOSTILE), code(HOSTILE)));
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row_stands_on_its_page() {
+    fn every_row_is_on_its_page() {
         let treatments = Treatments::us().expect("the table loads");
         let (categories, errors) = (categories(&treatments), errors(error::TABLE));
         for row in engine::category::TABLE {

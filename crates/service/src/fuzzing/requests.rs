@@ -90,7 +90,7 @@ pub fn headers(bytes: &[u8]) {
         assert!(trusted.iter().any(|network| network.contains(&peer)), "{peer} is a stranger");
         let values = headers.get_all("x-forwarded-for").iter().filter_map(|value| value.to_str().ok());
         let mut hops = values.flat_map(|value| value.split(',')).map(str::trim);
-        assert!(hops.any(|hop| addresses(hop).contains(&Some(found))), "{found} stands nowhere");
+        assert!(hops.any(|hop| addresses(hop).contains(&Some(found))), "{found} is in no hop");
     }
     if let Presented::Key(key) = bearer(&headers) {
         let mut all = headers.get_all(header::AUTHORIZATION).iter();

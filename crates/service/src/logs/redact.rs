@@ -14,7 +14,7 @@ const SOLANA_CHARS: std::ops::RangeInclusive<usize> = 43..=44;
 const NAMES_OF_SECRETS: [&str; 7] = ["password", "passwd", "secret", "token", "cookie", "authorization", "session"];
 const SCHEMES: [&str; 2] = ["bearer", "basic"];
 
-/// The redacted line. Line breaks inside it are replaced, since they could forge another line.
+/// The redacted line. It stays one line: a line break inside it could forge another.
 pub(super) fn redacted(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     let mut rest = line.trim_end_matches('\n');

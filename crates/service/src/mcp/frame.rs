@@ -29,14 +29,14 @@ pub(super) struct HttpRefusal {
 }
 
 impl HttpRefusal {
-    /// Refused for a missing or invalid key: the HTTP status says so too.
+    /// Refused before a tool ran: the HTTP status says so too.
     pub(super) fn refuse(&self, error: &ApiError) {
         // Only the first counts, and there is one call per request.
         let _ = self.status.set(error.status());
         self.delay(error);
     }
 
-    /// Too often: when to come back.
+    /// Past the rate limit: how long to wait.
     pub(super) fn delay(&self, error: &ApiError) {
         if let ApiError::RateLimited { seconds } = error {
             let _ = self.seconds.set(*seconds);
@@ -71,7 +71,7 @@ pub(super) async fn carry(request: Request, next: Next) -> Response {
     };
     let refusal = Arc::new(HttpRefusal::default());
     parts.headers.insert(header::ACCEPT, HeaderValue::from_static(ACCEPTED));
-    // Case-insensitive.
+    // In the spelling that the transport expects, whatever the case of the client's.
     parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     parts.extensions.insert(Arc::clone(&refusal));
     let mut response = next.run(Request::from_parts(parts, Body::from(bytes.clone()))).await;

@@ -155,7 +155,7 @@ impl ToolName {
             .with_annotations(hints)
     }
 
-    /// Runs a tool for an admitted caller; its cost is counted as on REST.
+    /// Runs a tool for an identified caller; its cost is counted as on REST.
     pub(super) async fn run(
         self,
         web: &Web,

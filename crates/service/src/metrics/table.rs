@@ -139,6 +139,6 @@ mod tests {
         }
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), TABLE.len(), "each stands once");
+        assert_eq!(names.len(), TABLE.len(), "each is listed once");
     }
 }

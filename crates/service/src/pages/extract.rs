@@ -29,7 +29,7 @@ pub(crate) async fn carry_visitor(State(web): State<Web>, mut request: Request, 
     let person = match &cookies.token {
         Some(token) => match web.app.accounts.person(token).await {
             Ok(person) => person,
-            Err(error) => return dressed(PageError::from(error).into_response()),
+            Err(error) => return with_security_headers(PageError::from(error).into_response()),
         },
         None => None,
     };
@@ -46,7 +46,7 @@ pub(crate) async fn carry_visitor(State(web): State<Web>, mut request: Request, 
     if is_bare(&response) {
         response = PageError::Address.into_response();
     }
-    let mut response = dressed(response);
+    let mut response = with_security_headers(response);
     if let Some(fault) = response.extensions().get::<PageFault>().cloned() {
         *response.body_mut() = fault.page(Some(&visitor)).0.into();
         response.headers_mut().remove(header::CONTENT_LENGTH);
@@ -64,7 +64,7 @@ fn is_bare(response: &Response) -> bool {
 }
 
 /// Adds the security headers.
-fn dressed(mut response: Response) -> Response {
+fn with_security_headers(mut response: Response) -> Response {
     let fixed = [
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),

@@ -20,7 +20,7 @@ pub(crate) struct Credentials {
 }
 
 /// A form of an address and a password, with what was said to it the last time.
-struct Door<'a> {
+struct CredentialsForm<'a> {
     title: &'a str,
     action: &'a str,
     button: &'a str,
@@ -31,7 +31,7 @@ struct Door<'a> {
     said: Option<String>,
 }
 
-impl Door<'_> {
+impl CredentialsForm<'_> {
     fn page(&self, visitor: &Visitor) -> Html<String> {
         let kept = if self.is_new { "new-password" } else { "current-password" };
         let main = html! {
@@ -72,11 +72,11 @@ async fn entered(web: &Web, visitor: &Visitor, token: &SecretToken) -> Result<Re
     Ok(response)
 }
 
-fn sign_up_door(said: Option<String>) -> Door<'static> {
+fn sign_up_form(said: Option<String>) -> CredentialsForm<'static> {
     let about = html! {
         p { "An account holds your API keys, your pool and your review queue. The free tier needs no card. Have one already? " a href="/sign-in" { "Sign in" } "." }
     };
-    Door {
+    CredentialsForm {
         title: "Sign up",
         action: "/sign-up",
         button: "Make the account",
@@ -87,20 +87,28 @@ fn sign_up_door(said: Option<String>) -> Door<'static> {
     }
 }
 
-fn sign_in_door(said: Option<String>, is_made: bool) -> Door<'static> {
+fn sign_in_form(said: Option<String>, is_made: bool) -> CredentialsForm<'static> {
     let about = html! {
         @if is_made {
             (notice("good", "If nobody had that address yet, the account stands now. Sign in with it."))
         }
         p { "No account yet? " a href="/sign-up" { "Sign up" } "." }
     };
-    Door { title: "Sign in", action: "/sign-in", button: "Sign in", is_new: false, asks_email: true, about, said }
+    CredentialsForm {
+        title: "Sign in",
+        action: "/sign-in",
+        button: "Sign in",
+        is_new: false,
+        asks_email: true,
+        about,
+        said,
+    }
 }
 
 pub(crate) async fn sign_up(State(web): State<Web>, Anyone(visitor): Anyone) -> Result<Html<String>, PageError> {
     let said =
         (!web.app.accounts.is_sign_up_open().await?).then(|| account_sentence(AccountError::Closed)).transpose()?;
-    Ok(sign_up_door(said).page(&visitor))
+    Ok(sign_up_form(said).page(&visitor))
 }
 
 pub(crate) async fn make(
@@ -110,8 +118,8 @@ pub(crate) async fn make(
 ) -> Result<Html<String>, PageError> {
     // The same page whether the address was free or taken: nobody learns who has an account.
     match web.app.accounts.sign_up(&visitor.address, &form.email, &form.password).await {
-        Ok(()) => Ok(sign_in_door(None, true).page(&visitor)),
-        Err(error) => Ok(sign_up_door(Some(account_sentence(error)?)).page(&visitor)),
+        Ok(()) => Ok(sign_in_form(None, true).page(&visitor)),
+        Err(error) => Ok(sign_up_form(Some(account_sentence(error)?)).page(&visitor)),
     }
 }
 
@@ -119,7 +127,7 @@ pub(crate) async fn sign_in(Anyone(visitor): Anyone) -> Response {
     if visitor.person.is_some() {
         return Redirect::to("/account").into_response();
     }
-    sign_in_door(None, false).page(&visitor).into_response()
+    sign_in_form(None, false).page(&visitor).into_response()
 }
 
 pub(crate) async fn enter(
@@ -129,7 +137,7 @@ pub(crate) async fn enter(
 ) -> Result<Response, PageError> {
     match web.app.accounts.sign_in(&visitor.address, &form.email, &form.password).await {
         Ok(token) => entered(&web, &visitor, &token).await,
-        Err(error) => Ok(sign_in_door(Some(account_sentence(error)?), false).page(&visitor).into_response()),
+        Err(error) => Ok(sign_in_form(Some(account_sentence(error)?), false).page(&visitor).into_response()),
     }
 }
 
@@ -152,16 +160,16 @@ pub(crate) fn left(visitor: &Visitor) -> Response {
     response
 }
 
-fn link_door(action: &str, asks_email: bool, said: Option<String>) -> Door<'_> {
+fn link_form(action: &str, asks_email: bool, said: Option<String>) -> CredentialsForm<'_> {
     let about = if asks_email {
         html! { p { "This link makes the account that operates this service. It works once." } }
     } else {
         html! { p { "This link sets the password of your account. It works once, and signs you out everywhere else." } }
     };
-    Door { title: "Your account", action, button: "Go on", is_new: true, asks_email, about, said }
+    CredentialsForm { title: "Your account", action, button: "Go on", is_new: true, asks_email, about, said }
 }
 
-/// The link already names whose password it sets.
+/// Whether the form asks for an address: a password link already names its owner.
 async fn asks_email(web: &Web, token: &str) -> Result<bool, PageError> {
     match web.app.accounts.link_kind(token).await? {
         Some(LinkKind::Operator) => Ok(true),
@@ -176,7 +184,7 @@ pub(crate) async fn link(
     Path(token): Path<String>,
 ) -> Result<Html<String>, PageError> {
     let asks_email = asks_email(&web, &token).await?;
-    Ok(link_door(&format!("/link/{token}"), asks_email, None).page(&visitor))
+    Ok(link_form(&format!("/link/{token}"), asks_email, None).page(&visitor))
 }
 
 pub(crate) async fn take(
@@ -188,7 +196,7 @@ pub(crate) async fn take(
     let asks_email = asks_email(&web, &token).await?;
     match web.app.accounts.take_link(&visitor.address, &token, &form.email, &form.password).await {
         Ok(session) => entered(&web, &visitor, &session).await,
-        Err(error) => Ok(link_door(&format!("/link/{token}"), asks_email, Some(account_sentence(error)?))
+        Err(error) => Ok(link_form(&format!("/link/{token}"), asks_email, Some(account_sentence(error)?))
             .page(&visitor)
             .into_response()),
     }

@@ -1,4 +1,4 @@
-//! What was read for whom, what a person made of it, and how an owner's days went.
+//! Readings per owner, reviews of them, and an owner's counts per day.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use sqlx::QueryBuilder;
 
 use super::{PURGE_ROWS_MAX, Payer, Resets, Store, StoreError, from_row, on};
 
-/// Rows of one statement. SQLite takes 32,766 parameters, of which a row needs 12.
+/// Rows per statement. SQLite accepts 32,766 parameters, of which a row needs 12.
 const ROWS_MAX: usize = 500;
 const DAY_MILLIS: i64 = 86_400_000;
 const DAYS_MAX: u32 = 366;
@@ -110,7 +110,7 @@ macro_rules! reading_rows {
     };
 }
 
-/// Each text has the index that it needs: one for all rows, one for those that need review.
+/// Each statement has the index that it needs: one for all rows, one for those that need review.
 macro_rules! recent_rows {
     ($needs_review:literal) => {
         reading_rows!(
@@ -125,8 +125,7 @@ macro_rules! recent_rows {
 }
 
 impl Store {
-    /// Writes all of it or nothing. Of several readings of one hash and wallet the last stands; what belongs to an owner who has left is
-    /// let go.
+    /// Writes all of it or nothing. Of several readings of one hash and wallet the last is kept; rows of an owner who has left are dropped.
     pub async fn write_history(&self, readings: &[HistoryRow], refusals: &[RefusalCount]) -> Result<(), StoreError> {
         let latest: BTreeMap<_, &HistoryRow> = readings.iter().map(|reading| (reading.key(), reading)).collect();
         let owners = readings.iter().map(|row| &row.owner_id).chain(refusals.iter().map(|row| &row.owner_id));
@@ -331,7 +330,7 @@ impl Store {
     pub async fn usage(&self, owner_id: &str, days: u32) -> Result<Vec<Day>, StoreError> {
         let today = self.now().await?.div_euclid(DAY_MILLIS);
         let first = today.saturating_add(1).saturating_sub(i64::from(days.clamp(1, DAYS_MAX)));
-        // What took its place in the last moment of a month may be written down on the first day of the next.
+        // What was reserved at the very end of a month may be settled on the first day of the next.
         let month = Resets::Monthly.period(first.saturating_sub(1).saturating_mul(DAY_MILLIS));
         let since = first.saturating_mul(DAY_MILLIS);
         let (rows, refused) = on!(self, store => {
@@ -371,7 +370,7 @@ fn month_start(millis: i64) -> i64 {
     first.to_zoned(jiff::tz::TimeZone::UTC).map_or(0, |first| first.timestamp().as_millisecond())
 }
 
-/// As a pattern, in lower case and without meaning of its own.
+/// As a LIKE pattern, in lower case and with its wildcards escaped.
 fn starting_with(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len() + 1);
     for c in text.chars() {

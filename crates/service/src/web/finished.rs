@@ -1,4 +1,4 @@
-//! Files that are sent byte for byte: made once at start, with the headers that keep a page to itself.
+//! Static files: rendered once at start and sent unchanged, with security headers.
 
 use alloy_primitives::hex;
 use axum::body::Bytes;

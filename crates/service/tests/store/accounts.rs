@@ -68,7 +68,7 @@ async fn sessions_end_unless_they_are_used() {
         engine.set_clock(NOON + 29 * DAY);
         assert!(whose(store, "a-token").await.is_some(), "used on the 29th day");
         engine.set_clock(NOON + 58 * DAY);
-        assert!(whose(store, "a-token").await.is_some(), "so it stands for 30 days from there");
+        assert!(whose(store, "a-token").await.is_some(), "so it is valid for 30 days from there");
         engine.set_clock(NOON + 88 * DAY - SECOND);
         store.sweep_accounts().await.unwrap();
         engine.set_clock(NOON + 88 * DAY);
@@ -151,9 +151,9 @@ async fn the_first_operator_comes_by_a_link_that_works_once() {
         };
         assert!(!take("older", "a", None, "x").await && !take("no link", "a", None, "x").await);
         sign_up(store, "taken").await;
-        assert!(!take("link", "taken", None, "x").await, "an account that stands is not overwritten");
+        assert!(!take("link", "taken", None, "x").await, "an existing account is not overwritten");
         assert!(!take("link", "taken", Some("another hash"), "x").await);
-        assert!(store.link(b"link").await.unwrap().is_some(), "and the link still stands");
+        assert!(store.link(b"link").await.unwrap().is_some(), "and the link is still valid");
         assert!(take("link", "a", None, "a-token").await, "{}", engine.name);
         assert!(whose(store, "a-token").await.is_some() && operator(&engine, "a").await);
         assert!(!take("link", "b", None, "x").await, "it works once");
@@ -228,7 +228,7 @@ async fn nobody_sees_or_touches_the_keys_of_another() {
 }
 
 #[tokio::test]
-async fn so_many_keys_stand_and_the_revoked_make_room() {
+async fn so_many_keys_are_valid_and_the_revoked_make_room() {
     for engine in engines().await {
         let store = &engine.store;
         store.create_key(&made_by_hand("cccccccc", "c@example.com")).await.unwrap();
@@ -238,7 +238,7 @@ async fn so_many_keys_stand_and_the_revoked_make_room() {
         assert!(store.revoke_owner_key(owner, "2").await.unwrap());
         assert!(key(store, owner, "4").await);
         let keys = store.owner_keys(owner).await.unwrap();
-        assert_eq!(keys.last().unwrap().id, "2", "the revoked stand last");
+        assert_eq!(keys.last().unwrap().id, "2", "the revoked are last");
         let same = Billing::Pool { tier: "pro".to_owned(), contracted: None };
         assert!(keys.iter().all(|key| key.billing == same), "a key of one's own moves nobody to another tier");
         assert_eq!(store.revoke_owner_keys(owner).await.unwrap(), 3);

@@ -1,4 +1,4 @@
-//! A backup holds everything that must not be lost, either engine restores it, and what is no whole backup changes nothing.
+//! A backup holds everything that must not be lost, either engine restores it, and an incomplete backup changes nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};

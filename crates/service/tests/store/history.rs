@@ -36,7 +36,7 @@ fn hashes(rows: &[ReadingRow]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn the_last_reading_of_a_hash_and_wallet_stands() {
+async fn the_last_reading_of_a_hash_and_wallet_is_kept() {
     for engine in engines().await {
         let store = &engine.store;
         owners(store).await;

@@ -69,7 +69,7 @@ async fn places_are_never_more_than_the_limit() {
     check(Some(2), table).await;
 }
 
-/// What turned out free gives its place to the next in line, before anybody else can take it.
+/// A free hash releases its reservation to the next in line, before any other call can take it.
 #[tokio::test]
 async fn a_place_given_back_goes_to_the_next_of_the_same_call() {
     let table = "
@@ -83,7 +83,7 @@ async fn a_place_given_back_goes_to_the_next_of_the_same_call() {
     check(Some(1), table).await;
 }
 
-/// Who was read before there was a place takes one in order, if only to give it on: what is free needs one to be tried.
+/// A hash that was read without a reservation takes one in order, even if only to release it: a free hash needs one too.
 #[tokio::test]
 async fn the_rest_of_a_call_is_settled_in_order() {
     let table = "
@@ -94,7 +94,7 @@ async fn the_rest_of_a_call_is_settled_in_order() {
     check(Some(1), table).await;
 }
 
-/// Two calls in flight for one hash share its place, and it is counted once, whoever comes first.
+/// Two calls in flight for one hash share its reservation, and it is counted once, whichever settles first.
 #[tokio::test]
 async fn a_place_belongs_to_the_hash() {
     let table = "
@@ -114,7 +114,7 @@ async fn a_place_belongs_to_the_hash() {
     check(Some(1), table).await;
 }
 
-/// A call that never came back loses its places within a minute. One that comes back late is answered only if a place is left.
+/// A call that never settles loses its reservations within a minute. One that settles late is answered only if quota is left.
 #[tokio::test]
 async fn a_crash_frees_its_places_within_a_minute() {
     assert!(HOLD.as_secs() < 60);

@@ -23,7 +23,7 @@ enum Step {
         outcomes: Vec<SettleOutcome>,
         more: BTreeSet<usize>,
     },
-    /// From here on the door lets nobody in; what is in flight is still settled.
+    /// From here on no call is admitted; calls in flight are still settled.
     Revoke,
     /// Seconds, which may be negative.
     Clock(i64),

@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worst_rows_stand_first_and_are_safe_to_print() {
+    fn the_worst_rows_come_first_and_are_safe_to_print() {
         let hostile = label("evil\u{1b}[2J");
         let rows = [
             judged(&hostile, Verdict::Auto, 99, Some(false)),

@@ -86,7 +86,7 @@ fn check(name: &str, page: &str) {
     let mut ids = BTreeSet::new();
     for part in page.split(" id=\"").skip(1) {
         let id = part.split('"').next().unwrap();
-        assert!(ids.insert(id.to_owned()), "{name}: {id} stands twice");
+        assert!(ids.insert(id.to_owned()), "{name}: {id} occurs twice");
     }
     for part in page.split("aria-labelledby=\"").skip(1) {
         for id in part.split('"').next().unwrap().split(' ') {

@@ -1,4 +1,4 @@
-//! One table that all instances share, without a log: after a crash of the server it is empty, and fills again.
+//! One unlogged table that all instances share: after a crash of the server it is empty and fills again.
 
 use std::time::Duration;
 
@@ -6,7 +6,9 @@ use sqlx::{PgPool, Row as _};
 use tokio::sync::{mpsc, oneshot};
 
 use super::super::StoreError;
-use super::{Clearing, Pile, QueuedRow, Room, ShelfHit, ShelfRow, TRIM_ROWS_MAX, WRITE_ROWS_MAX, WRITES_WAITING_MAX};
+use super::{
+    Clearing, QueueBytes, QueuedRow, ShelfHit, ShelfRow, ShelfUsage, TRIM_ROWS_MAX, WRITE_ROWS_MAX, WRITES_WAITING_MAX,
+};
 
 /// A write that takes longer is given up.
 const WRITE_PATIENCE: Duration = Duration::from_secs(10);
@@ -15,7 +17,7 @@ const WRITE_PATIENCE: Duration = Duration::from_secs(10);
 pub struct PostgresShelf {
     pool: PgPool,
     jobs: mpsc::Sender<PostgresShelfJob>,
-    room: Room,
+    room: QueueBytes,
 }
 
 #[derive(Debug)]
@@ -29,7 +31,7 @@ impl PostgresShelf {
     pub(super) fn new(pool: PgPool) -> Self {
         let (jobs, to_do) = mpsc::channel(WRITES_WAITING_MAX);
         tokio::spawn(work(pool.clone(), to_do));
-        Self { pool, jobs, room: Room::default() }
+        Self { pool, jobs, room: QueueBytes::default() }
     }
 
     pub(super) async fn load(&self, kind: &'static str, keys: Vec<String>) -> Result<Vec<ShelfHit>, StoreError> {
@@ -38,7 +40,7 @@ impl PostgresShelf {
     }
 
     pub(super) fn keep(&self, row: ShelfRow) {
-        // A row that finds no room is read again some time.
+        // A dropped row is only a later cache miss.
         let _ = self.room.take(row).map(|waiting| self.jobs.try_send(PostgresShelfJob::Keep(waiting)));
     }
 
@@ -49,7 +51,7 @@ impl PostgresShelf {
         }
     }
 
-    pub(super) async fn piles(&self) -> Result<Vec<Pile>, StoreError> {
+    pub(super) async fn usage(&self) -> Result<Vec<ShelfUsage>, StoreError> {
         let query = sqlx::query_as(
             "SELECT kind, chain, count(*) AS rows, sum(octet_length(body))::bigint AS bytes, min(at) AS oldest, max(at) AS newest
              FROM cache_rows GROUP BY kind, chain ORDER BY kind, chain",
@@ -112,8 +114,7 @@ async fn work(pool: PgPool, mut jobs: mpsc::Receiver<PostgresShelfJob>) {
 }
 
 async fn write(pool: &PgPool, rows: &mut Vec<QueuedRow>) -> Result<(), sqlx::Error> {
-    // One statement may touch a row once, and then the latest counts; two instances take their rows in one order, so that neither waits
-    // for the other for ever.
+    // An upsert may touch a row only once, so the latest of equal keys is kept; rows are sorted, so that two instances do not deadlock.
     rows.reverse();
     rows.sort_by(|one, other| (one.row.kind, &one.row.key).cmp(&(other.row.kind, &other.row.key)));
     rows.dedup_by(|older, newer| older.row.kind == newer.row.kind && older.row.key == newer.row.key);

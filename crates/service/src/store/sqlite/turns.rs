@@ -1,4 +1,4 @@
-//! One turn at the ledger, inside the writer's transaction.
+//! One turn of a call, inside the writer's transaction.
 
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
@@ -7,7 +7,7 @@ use super::super::{HOLD, millis};
 
 pub(super) fn turn(connection: &Connection, turn: &Turn, now: i64) -> Result<Turned> {
     let period = period(connection, turn, now)?;
-    let page = Page { connection, payer: &turn.payer.id, period: &period };
+    let page = PayerPeriod { connection, payer: &turn.payer.id, period: &period };
     let free = match turn.payer.limit {
         None => None,
         Some(limit) => {
@@ -27,7 +27,7 @@ pub(super) fn turn(connection: &Connection, turn: &Turn, now: i64) -> Result<Tur
     Ok(Turned { period, posted, granted })
 }
 
-/// That of the call, or the calendar's; never one that the payer has left.
+/// The call's own period, or else the calendar's, but never one before the payer's latest.
 fn period(connection: &Connection, turn: &Turn, now: i64) -> Result<String> {
     if let Some(period) = &turn.period {
         return Ok(period.clone());
@@ -39,14 +39,14 @@ fn period(connection: &Connection, turn: &Turn, now: i64) -> Result<String> {
 }
 
 /// One payer's period.
-struct Page<'a> {
+struct PayerPeriod<'a> {
     connection: &'a Connection,
     payer: &'a str,
     period: &'a str,
 }
 
-impl Page<'_> {
-    /// Holds that have run out, or that a clock which was wrong has written.
+impl PayerPeriod<'_> {
+    /// Deletes reservations that have expired, or that a wrong clock has written.
     fn expire(&self, now: i64) -> Result<()> {
         let last = now.saturating_add(2 * millis(HOLD));
         self.connection
@@ -94,7 +94,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// Writes what was settled: entries, events, the pool's counter, and the places that are no longer held.
+    /// Writes what was settled: entries, events and the pool's counter, and deletes the reservations.
     fn post(&self, turn: &Turn, posted: &[Posted], now: i64) -> Result<()> {
         let mut entered = 0;
         let mut counted = 0i64;
