@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
-use taxon::store::{Outcome, Payer, Posted, Resets, Settled, Store, Turn};
+use taxon::store::{Payer, Posted, Resets, SettleOutcome, Settled, Store, Turn};
 
 /// More than any run can use up.
 const POOL: i64 = 1_000_000_000;
@@ -55,7 +55,7 @@ impl Caller {
         let reserve = started.elapsed();
         let settled = new.iter().map(|hash| Settled {
             hash: hash.clone(),
-            outcome: Outcome::Billable,
+            outcome: SettleOutcome::Billable,
             category: "swap".to_owned(),
             chain: "ethereum".to_owned(),
         });

@@ -1,6 +1,6 @@
-//! People: how they sign up, sign in and leave, and what is theirs. Every use case takes the person or the owner whose rows it touches;
-//! what belongs to another is simply not there. What only the operator may do takes an `Operator`, which only an operator's
-//! `Person` gives.
+//! People with an account: sign up, sign in, leave, and the data that they own. Every use case takes the person or the owner whose rows it
+//! touches, so the rows of others cannot be reached. Operator-only functions take an `Operator`, which only an operator's `Person` can
+//! give.
 
 mod links;
 mod operator;
@@ -17,14 +17,14 @@ use sha2::{Digest, Sha256};
 
 use crate::auth;
 use crate::limits::{Counted, Limits, whole_seconds};
-use crate::store::{Account, NewSession, Store, StoreError};
 pub(crate) use crate::store::{Day, OwnerRow, ReadingRow, Recent};
+use crate::store::{NewSession, Store, StoreError, UserAccount};
 pub(crate) use links::LinkKind;
 pub(crate) use operator::Operator;
 use passwords::{Cost, Passwords};
 
 const SESSION: Duration = Duration::from_secs(30 * 86_400);
-/// A session that is used is prolonged this often, not on every page.
+/// A session in use is extended at most this often, not on every page.
 const SESSION_STEP: Duration = Duration::from_secs(86_400);
 
 /// Whoever is signed in.
@@ -35,11 +35,11 @@ pub(crate) struct Person {
     pub(crate) is_operator: bool,
 }
 
-/// 256 random bits: a session's or a link's. Only its hash is stored, and it is printed nowhere by accident.
+/// 256 random bits that identify a session or a link. Only the hash is stored, and `Debug` prints no part of the token.
 #[derive(Clone)]
-pub(crate) struct Token(String);
+pub(crate) struct SecretToken(String);
 
-impl Token {
+impl SecretToken {
     fn fresh() -> Self {
         Self(alloy_primitives::hex::encode(rand::rng().random::<[u8; 32]>()))
     }
@@ -49,7 +49,7 @@ impl Token {
     }
 }
 
-impl std::fmt::Debug for Token {
+impl std::fmt::Debug for SecretToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Token (redacted)")
     }
@@ -57,10 +57,10 @@ impl std::fmt::Debug for Token {
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AccountError {
-    /// A sentence for the form.
+    /// A sentence that the form shows.
     #[error("{0}")]
     Invalid(&'static str),
-    /// Never which of the two.
+    /// Wrong address or wrong password; it never says which.
     #[error("The e-mail address or the password is wrong.")]
     Wrong,
     #[error("Too many tries: try again in {seconds} s.")]
@@ -83,8 +83,8 @@ impl Accounts {
         Self { store, limits, passwords: Passwords::new(Cost::Recommended) }
     }
 
-    /// Says and costs the same whether the address is taken or not. An owner without an account stays as it is: only a link
-    /// to set its password claims it.
+    /// Answers the same and takes as long whether the address is taken or not. An owner without an account stays as it is: only a link to
+    /// set its password claims it.
     pub(crate) async fn sign_up(&self, address: &str, email: &str, password: &str) -> Result<(), AccountError> {
         if !self.is_sign_up_open().await? {
             return Err(AccountError::Closed);
@@ -97,7 +97,12 @@ impl Accounts {
         Ok(())
     }
 
-    pub(crate) async fn sign_in(&self, address: &str, email: &str, password: &str) -> Result<Token, AccountError> {
+    pub(crate) async fn sign_in(
+        &self,
+        address: &str,
+        email: &str,
+        password: &str,
+    ) -> Result<SecretToken, AccountError> {
         let email = email.trim().to_lowercase();
         self.count(Counted::PasswordByAddress(address)).await?;
         self.count(Counted::PasswordByAccount(&digest_text(&email))).await?;
@@ -131,7 +136,7 @@ impl Accounts {
         person: &Person,
         old: &str,
         new: &str,
-    ) -> Result<Token, AccountError> {
+    ) -> Result<SecretToken, AccountError> {
         passwords::check(new, &person.email)?;
         let account = self.confirmed(address, person, old).await?;
         let hash = self.passwords.hash(new).await?;
@@ -142,10 +147,10 @@ impl Accounts {
         Ok(token)
     }
 
-    /// Revokes the keys and erases what tells of the person. Ledger rows stay, under an id that is random.
+    /// Revokes the keys and erases personal data. Ledger rows stay, under a random id.
     pub(crate) async fn delete(&self, address: &str, person: &Person, password: &str) -> Result<(), AccountError> {
         let account = self.confirmed(address, person, password).await?;
-        // No address reads like this, so nobody signs up as one who has left.
+        // This is no valid address, so nobody can sign up as somebody who has left.
         let erased = format!("deleted:{}", auth::new_owner_id());
         if !self.store.delete_account(&account.owner_id, &erased).await? {
             return Err(AccountError::Invalid(
@@ -159,8 +164,8 @@ impl Accounts {
         Ok(self.store.setting(SIGN_UP).await?.as_deref() != Some(OFF))
     }
 
-    /// The person's account, once its password was shown again.
-    async fn confirmed(&self, address: &str, person: &Person, password: &str) -> Result<Account, AccountError> {
+    /// The person's account, after the password was given again.
+    async fn confirmed(&self, address: &str, person: &Person, password: &str) -> Result<UserAccount, AccountError> {
         self.count(Counted::PasswordByAddress(address)).await?;
         self.count(Counted::PasswordByAccount(&digest_text(&person.email))).await?;
         let account = self.store.account(&person.email).await?;
@@ -179,8 +184,8 @@ const SIGN_UP: &str = "sign_up";
 const ON: &str = "on";
 const OFF: &str = "off";
 
-fn new_session() -> (Token, NewSession) {
-    let token = Token::fresh();
+fn new_session() -> (SecretToken, NewSession) {
+    let token = SecretToken::fresh();
     let session = NewSession { token_hash: digest(token.text()), span: SESSION };
     (token, session)
 }
@@ -193,7 +198,7 @@ fn digest_text(text: &str) -> String {
     alloy_primitives::hex::encode(digest(text))
 }
 
-/// In lower case, as owners are written.
+/// In lower case, as owners are stored.
 fn checked_email(text: &str) -> Result<String, AccountError> {
     let email = text.trim().to_lowercase();
     let fits = auth::is_email(&email);

@@ -1,4 +1,4 @@
-//! The use cases. REST, agents, pages, the command line and whatever comes later call only these; none has a path of its own to data.
+//! The use cases. REST, agents, pages, the command line and whatever comes later call only these; no interface reads data in another way.
 
 mod counted;
 mod door;
@@ -23,7 +23,7 @@ use crate::history::History;
 use crate::limits::Limits;
 use crate::metrics;
 use crate::store::Store;
-pub(crate) use door::{Call, Presented, RequestId};
+pub(crate) use door::{AdmittedCall, Presented, RequestId};
 pub(crate) use quota::{Asker, QuotaStatus};
 use reader::Sought;
 #[cfg(test)]
@@ -32,7 +32,7 @@ pub(crate) use reader::{Answer, Reader};
 pub(crate) use repeats::Repeats;
 pub(crate) use request::{BATCH_ITEMS_MAX, BatchRequest, Item, SingleRequest};
 pub(crate) use setup::{Demo, endpoints, knowledge, make_folder, open, reader, registry, store};
-pub(crate) use tables::{CategoryList, ChainList, DISCLAIMER, Known};
+pub(crate) use tables::{CategoryList, ChainList, DISCLAIMER, KnownAddress};
 
 #[derive(Debug)]
 pub(crate) struct App {
@@ -44,15 +44,15 @@ pub(crate) struct App {
     pub(crate) history: History,
     pub(crate) repeats: Repeats,
     pub(crate) pool_anon: i64,
-    /// Whether metered classifications become events.
+    /// Whether metered classifications are written as events.
     pub(crate) has_sink: bool,
-    /// Calls under way, also those whose caller has gone: the service stops after them.
+    /// Calls in flight, also those whose caller has gone: shutdown waits for them.
     calls: TaskTracker,
 }
 
 impl App {
     /// One transaction, counted against the caller's pool.
-    pub(crate) async fn classify(self: &Arc<Self>, call: Call, item: Item) -> Answer {
+    pub(crate) async fn classify(self: &Arc<Self>, call: AdmittedCall, item: Item) -> Answer {
         let (app, request_id, sought) = (Arc::clone(self), call.request_id().clone(), self.reader.seek(item)?);
         let work = async move {
             let mut results = app.read(&call, vec![Ok(sought)]).await?;
@@ -64,17 +64,17 @@ impl App {
     /// A transaction that the caller classified before in this period, free; `None` for any other.
     pub(crate) async fn classify_again(
         self: &Arc<Self>,
-        call: Call,
+        call: AdmittedCall,
         item: Item,
     ) -> Result<Option<Arc<Classification>>, ApiError> {
         let (app, request_id, sought) = (Arc::clone(self), call.request_id().clone(), self.reader.seek(item)?);
         self.finish(&request_id, async move { counted::again(&app, &call, sought).await }).await
     }
 
-    /// One row per item, in input order; what failed stays in its place with its error.
+    /// One row per item, in input order; a failed item keeps its place and carries its error.
     pub(crate) async fn classify_batch(
         self: &Arc<Self>,
-        call: Call,
+        call: AdmittedCall,
         items: Vec<Item>,
     ) -> Result<Vec<Arc<Classification>>, ApiError> {
         let named: Vec<(TxHash, Option<String>)> = items.iter().map(|item| (item.hash, item.tx_id.clone())).collect();
@@ -84,8 +84,8 @@ impl App {
         Ok(named.into_iter().zip(results).map(|((hash, id), result)| self.reader.row(hash, id, result)).collect())
     }
 
-    /// What was read, and what was refused because the pool is empty, is counted and remembered for its owner.
-    async fn read(&self, call: &Call, items: Vec<Result<Sought, ApiError>>) -> Result<Vec<Answer>, ApiError> {
+    /// Readings, and refusals because the pool is empty, are counted and recorded in the owner's history.
+    async fn read(&self, call: &AdmittedCall, items: Vec<Result<Sought, ApiError>>) -> Result<Vec<Answer>, ApiError> {
         let count = items.len();
         let results = counted::read(self, call, items).await;
         let payer = &call.caller().payer;
@@ -115,7 +115,7 @@ fn count_items(results: &[Answer]) {
     }
 }
 
-/// What nodes did to a call, once for each chain and code: the caller of a batch hears it item by item, and the operator in one line.
+/// Logs upstream failures of a call once per chain and code: the caller of a batch sees them per item, the operator in one line.
 fn log_failures(results: &[Answer]) {
     let mut failures: BTreeMap<(&str, &'static str), usize> = BTreeMap::new();
     for result in results {

@@ -19,7 +19,7 @@ const PREFIX: &str = "txn_";
 const KEY_CHARS: usize = PREFIX.len() + ID_CHARS + 1 + SECRET_CHARS;
 const EMAIL_BYTES_MAX: usize = 254;
 const NAME_BYTES_MAX: usize = 200;
-/// A key that was valid this long ago is taken for valid; a revoked one is refused within a second on every instance.
+/// A key that was valid this long ago is still accepted from the cache; a revoked one is refused within a second on every instance.
 const REMEMBERED: Duration = Duration::from_millis(500);
 const REMEMBERED_KEYS_MAX: usize = 10_000;
 
@@ -37,8 +37,8 @@ impl Tier {
         Self::value_variants().iter().copied().find(|tier| tier.name() == name)
     }
 
-    /// Billable classifications a month. Enterprise is the least volume that is committed to, unless a contract says
-    /// otherwise; a partner is metered.
+    /// Billable classifications a month. Enterprise is the smallest committed volume, unless a contract says otherwise; a partner is
+    /// metered.
     fn pool(self, pool_dev: i64) -> i64 {
         match self {
             Self::Dev => pool_dev,
@@ -60,7 +60,7 @@ impl Tier {
     }
 }
 
-/// Whoever calls: with a valid key, signed in, or from an address.
+/// The caller: with a valid key, signed in, or known by address only.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     pub(crate) key_id: String,
@@ -84,13 +84,13 @@ pub(crate) enum KeyError {
 /// By the key's hash: when it was found to be valid, and whose it is.
 type Remembered = HashMap<[u8; 32], (Instant, Arc<Caller>)>;
 
-/// Checks keys, and remembers for a moment which were valid.
+/// Checks keys, and caches for a moment which were valid.
 #[derive(Debug)]
 pub(crate) struct Auth {
     store: Store,
     pool_dev: i64,
     remembered: Mutex<Remembered>,
-    /// When keys were last used, until it is written down.
+    /// When keys were last used, buffered until it is written.
     used: Mutex<HashMap<String, i64>>,
 }
 
@@ -137,12 +137,12 @@ impl Auth {
 
     /// Billable classifications a month of an owner on this tier.
     pub(crate) fn pool(&self, tier: &str, contracted: Option<i64>) -> i64 {
-        // A tier that only a newer taxon knows is served as the smallest.
+        // An unknown tier, written by a newer taxon, counts as the smallest.
         let tier = Tier::parse(tier).unwrap_or(Tier::Dev);
         contracted.unwrap_or_else(|| tier.pool(self.pool_dev))
     }
 
-    /// An owner who calls without a key, as whoever is signed in does: the same pool pays.
+    /// An owner who calls without a key, signed in: the owner's pool pays.
     pub(crate) fn owner_caller(&self, owner: &OwnerRow) -> Caller {
         let limit = Some(self.pool(&owner.tier, owner.pool));
         Caller { key_id: String::new(), payer: Payer { id: owner.id.clone(), resets: Resets::Monthly, limit } }
@@ -157,7 +157,7 @@ impl Auth {
         }
     }
 
-    /// Writes down when keys were last used, in one go: no request waits for it.
+    /// Writes when keys were last used, in one batch in the background, so that no request waits for it.
     pub(crate) async fn write_uses(&self) -> Result<(), StoreError> {
         let used = std::mem::take(&mut *self.used.lock().unwrap_or_else(PoisonError::into_inner));
         if used.is_empty() {
@@ -166,7 +166,7 @@ impl Auth {
         let written: Vec<(String, i64)> = used.into_iter().collect();
         let done = self.store.touch_keys(&written).await;
         if done.is_err() {
-            // Kept for the next time; what was used since then is newer.
+            // Kept for the next attempt; uses since then are newer and win.
             let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
             for (id, at) in written {
                 used.entry(id).or_insert(at);
@@ -176,7 +176,7 @@ impl Auth {
     }
 }
 
-/// Makes a key and returns its text: the only time that it is seen.
+/// Makes a key and returns its text, which cannot be read again.
 pub(crate) async fn create(
     store: &Store,
     email: &str,
@@ -212,12 +212,12 @@ pub(crate) fn new_key() -> (String, String) {
     (id, key)
 }
 
-/// As a key is stored.
+/// The hash under which a key is stored.
 pub(crate) fn hash(key: &str) -> Vec<u8> {
     Sha256::digest(key.as_bytes()).to_vec()
 }
 
-/// Random, so that it tells nothing of the person behind it.
+/// Random, so that it reveals nothing about the person.
 pub(crate) fn new_owner_id() -> String {
     format!("{:032x}", rand::rng().random::<u128>())
 }
@@ -239,7 +239,7 @@ pub(crate) async fn rename(store: &Store, id_or_key: &str, name: &str) -> Result
     Ok(id.to_owned())
 }
 
-/// What was typed may be a secret that is not quite a key.
+/// The input may be a mistyped key, so it is not echoed.
 fn unknown(id: &str) -> KeyError {
     KeyError::Unknown(id.chars().filter(|c| !c.is_control()).take(ID_CHARS).collect())
 }

@@ -1,9 +1,9 @@
-//! What was read once is not read again: verdicts, the facts behind them, and what tokens say of themselves. In memory, bounded by
-//! bytes, over a shelf that outlives the process.
+//! Cache of verdicts, of the facts behind them, and of token metadata: in memory, bounded by bytes, above a shelf that outlives the
+//! process.
 //!
-//! Only what cannot change any more is kept for good: facts of a final block of which the nodes showed all that there is. What is
-//! nearer to the head, or half told, lives for seconds; what no endpoint offers to complete lives for minutes. A verdict follows from facts, question and rules, so it lives as long as its
-//! facts; the rules of a process never change, and on the shelf the rules' digest is part of the key.
+//! Only whole facts of a final block are cached without expiry, since they cannot change. Facts nearer to the head, or incomplete ones,
+//! expire after seconds; those that no endpoint offers to complete, after minutes. A verdict follows from facts, question and rules, so it
+//! expires with its facts; the rules of a process never change, and on the shelf the rules' digest is part of the key.
 
 mod keys;
 
@@ -23,33 +23,33 @@ use moka::sync::Cache as Memory;
 use serde::{Deserialize, Serialize};
 
 use crate::metrics::gauge_value;
-use crate::store::{Found, Shelf, ShelfRow, StoreError};
+use crate::store::{Shelf, ShelfHit, ShelfRow, StoreError};
 use keys::{TxKey, VerdictKey};
 
 /// Facts of a block that is not final yet.
 const FRESH: Duration = Duration::from_secs(3);
-/// Facts of a final block of which a node could show more at a better moment.
+/// Incomplete facts of a final block that a node may complete on a retry.
 const PARTIAL: Duration = Duration::from_secs(60);
-/// Facts of a final block of which no endpoint offers to show more: one may offer it later.
+/// Incomplete facts of a final block that no endpoint offers to complete: one may offer it later.
 const UNSUPPORTED: Duration = Duration::from_secs(UNSUPPORTED_SECONDS_MAX);
-/// A token that says nothing: it may have been the node that knew nothing.
+/// A token without metadata: the node may have failed to return it.
 const SILENCE: Duration = Duration::from_secs(600);
-/// How memory is shared out, in parts of a hundred.
+/// Shares of the memory limit, in percent.
 const VERDICTS_PERCENT: u64 = 55;
 const FACTS_PERCENT: u64 = 35;
 const TOKENS_PERCENT: u64 = 10;
-/// What an entry costs beyond its text or bytes: its key, its counters, and what strings leave unused.
+/// Overhead of an entry beyond its text or bytes: key, counters and unused string capacity.
 const ENTRY_BYTES: usize = 400;
-/// A verdict in memory beside its JSON: names of fields are gone, each text has a header and room to spare.
+/// Size of a verdict in memory relative to its JSON: no field names, but each string has a header and spare capacity.
 const VERDICT_BYTES_PER_JSON_BYTE: usize = 2;
 
-/// The number counts up with every change of what a row of the kind holds.
+/// The number is raised with every change of the row's format.
 const VERDICTS: &str = "verdicts.2";
 const TOKENS: &str = "tokens.1";
 /// The kinds of rows that this version reads.
 const KINDS: [&str; 3] = [VERDICTS, kept::FORMAT, TOKENS];
 
-/// The kinds of rows that a word means.
+/// The kinds of rows that a name on the command line selects.
 pub(crate) fn kinds_of(wanted: &str) -> impl Iterator<Item = &'static str> {
     KINDS.into_iter().filter(move |kind| word(kind) == wanted)
 }
@@ -61,7 +61,7 @@ fn word(kind: &'static str) -> &'static str {
 #[derive(Debug)]
 pub(crate) struct Cache {
     verdicts: Memory<VerdictKey, Arc<CachedVerdict>>,
-    facts: Memory<TxKey, Arc<Facts>>,
+    facts: Memory<TxKey, Arc<CachedFacts>>,
     tokens: Memory<(String, Account), Arc<Token>>,
     shelf: Shelf,
     shelf_bytes_max: i64,
@@ -76,9 +76,9 @@ pub(crate) struct CacheQuery<'a> {
     pub(crate) question: &'a Question,
 }
 
-/// What was read of a transaction, as bytes.
+/// The facts of a transaction, encoded.
 #[derive(Debug)]
-pub(crate) struct Facts {
+pub(crate) struct CachedFacts {
     chain: String,
     bytes: Vec<u8>,
     lifetime: Option<Duration>,
@@ -107,8 +107,8 @@ impl CachedVerdict {
     }
 }
 
-impl Facts {
-    /// Decoded. What the nodes could by now show more of is not believed.
+impl CachedFacts {
+    /// Decoded; `None` for facts that the nodes could by now complete.
     pub(crate) fn decode(&self, hash: TxHash, upstreams: &Upstreams) -> Option<Fetched> {
         let fetched = upstreams.decode(&self.chain, hash, &self.bytes)?;
         (self.lifetime.is_some() || fetched.completeness() == Completeness::Whole).then_some(fetched)
@@ -116,7 +116,7 @@ impl Facts {
 }
 
 /// One kind of entry in memory: the transaction that a key is of, and the chain that an entry is of.
-struct Drawer<'a, K, V> {
+struct CachePart<'a, K, V> {
     kind: &'static str,
     memory: &'a Memory<K, Arc<V>>,
     place: fn(&K) -> &TxKey,
@@ -131,9 +131,9 @@ struct Shelved<R> {
     row: R,
 }
 
-/// How much each part holds.
+/// Entries and bytes of one part of the cache.
 #[derive(Debug, Clone, Copy)]
-struct Held {
+struct CacheSize {
     name: &'static str,
     entries: u64,
     bytes: u64,
@@ -146,17 +146,17 @@ impl Cache {
             verdicts: Memory::builder()
                 .max_capacity(part(VERDICTS_PERCENT))
                 .weigher(|_, verdict: &Arc<CachedVerdict>| weight(verdict.bytes))
-                .expire_after(Lifetimes)
+                .expire_after(EntryExpiry)
                 .build(),
             facts: Memory::builder()
                 .max_capacity(part(FACTS_PERCENT))
-                .weigher(|_, facts: &Arc<Facts>| weight(facts.bytes.len()))
-                .expire_after(Lifetimes)
+                .weigher(|_, facts: &Arc<CachedFacts>| weight(facts.bytes.len()))
+                .expire_after(EntryExpiry)
                 .build(),
             tokens: Memory::builder()
                 .max_capacity(part(TOKENS_PERCENT))
                 .weigher(|_, token: &Arc<Token>| weight(text_bytes(token)))
-                .expire_after(Lifetimes)
+                .expire_after(EntryExpiry)
                 .build(),
             shelf,
             shelf_bytes_max,
@@ -164,38 +164,42 @@ impl Cache {
         }
     }
 
-    /// The verdicts that are kept, one for each question.
+    /// The cached verdicts, one slot for each question.
     pub(crate) async fn verdicts(&self, engine: &str, wanted: &[CacheQuery<'_>]) -> Vec<Option<Arc<Classification>>> {
-        let drawer =
-            Drawer { kind: VERDICTS, memory: &self.verdicts, place: |asked| &asked.place, chain: CachedVerdict::chain };
-        let unpack = |found: Found| CachedVerdict::unpack(&found.body);
+        let drawer = CachePart {
+            kind: VERDICTS,
+            memory: &self.verdicts,
+            place: |asked| &asked.place,
+            chain: CachedVerdict::chain,
+        };
+        let unpack = |found: ShelfHit| CachedVerdict::unpack(&found.body);
         let found = self.look(drawer, wanted, CacheQuery::asked, |asked| asked.key(engine), unpack).await;
         found.into_iter().map(|found| found.map(|verdict| Arc::clone(&verdict.row))).collect()
     }
 
-    /// The facts that are kept, one for each question.
-    pub(crate) async fn facts(&self, wanted: &[CacheQuery<'_>]) -> Vec<Option<Arc<Facts>>> {
+    /// The cached facts, one slot for each question.
+    pub(crate) async fn facts(&self, wanted: &[CacheQuery<'_>]) -> Vec<Option<Arc<CachedFacts>>> {
         let drawer =
-            Drawer { kind: kept::FORMAT, memory: &self.facts, place: |place| place, chain: |facts| &facts.chain };
-        let unpack = |Found { chain, body, .. }| Some(Facts { chain, bytes: body, lifetime: None });
+            CachePart { kind: kept::FORMAT, memory: &self.facts, place: |place| place, chain: |facts| &facts.chain };
+        let unpack = |ShelfHit { chain, body, .. }| Some(CachedFacts { chain, bytes: body, lifetime: None });
         self.look(drawer, wanted, CacheQuery::places, TxKey::key, unpack).await
     }
 
-    /// From memory where all of them are there, else from the shelf in one look. What memory has no room for is told all the same.
+    /// From memory where all of them are there, else from the shelf in one lookup. An entry too large for memory is returned all the same.
     async fn look<'a, K, V, I>(
         &self,
-        drawer: Drawer<'_, K, V>,
+        drawer: CachePart<'_, K, V>,
         wanted: &[CacheQuery<'a>],
         spots: impl Fn(&CacheQuery<'a>) -> I,
         key: impl Fn(&K) -> String,
-        unpack: impl Fn(Found) -> Option<V>,
+        unpack: impl Fn(ShelfHit) -> Option<V>,
     ) -> Vec<Option<Arc<V>>>
     where
         K: Clone + Eq + Hash + Send + Sync + 'static,
         V: Send + Sync + 'static,
         I: Iterator<Item = K>,
     {
-        let Drawer { kind, memory, place, chain } = drawer;
+        let CachePart { kind, memory, place, chain } = drawer;
         let answers = |spot: &K, told: &V, wanted: &CacheQuery<'_>| place(spot).answers(chain(told), wanted.pinned);
         let mut found: Vec<Option<Arc<V>>> = Vec::with_capacity(wanted.len());
         let mut missing: Vec<(usize, K)> = Vec::new();
@@ -238,7 +242,7 @@ impl Cache {
             let (key, chain, body) = (place.key(), chain.clone(), bytes.clone());
             self.shelf.keep(ShelfRow { kind: kept::FORMAT, key, chain, body });
         }
-        self.facts.insert(place, Arc::new(Facts { chain, bytes, lifetime }));
+        self.facts.insert(place, Arc::new(CachedFacts { chain, bytes, lifetime }));
     }
 
     pub(crate) fn keep_verdict(
@@ -263,8 +267,8 @@ impl Cache {
         self.verdicts.insert(asked, Arc::new(CachedVerdict::new(Arc::clone(row), json.len(), lifetime)));
     }
 
-    fn held(&self) -> [Held; 3] {
-        let held = |name, entries, bytes| Held { name, entries, bytes };
+    fn held(&self) -> [CacheSize; 3] {
+        let held = |name, entries, bytes| CacheSize { name, entries, bytes };
         [
             held("verdicts", self.verdicts.entry_count(), self.verdicts.weighted_size()),
             held("facts", self.facts.entry_count(), self.facts.weighted_size()),
@@ -272,8 +276,8 @@ impl Cache {
         ]
     }
 
-    /// Forgets what is in memory when somebody has cleared the shelf, and keeps the shelf within its size.
-    pub(crate) async fn keep_house(&self, with_trim: bool) -> Result<(), StoreError> {
+    /// Empties memory when somebody has cleared the shelf, and trims the shelf to its size.
+    pub(crate) async fn housekeeping(&self, with_trim: bool) -> Result<(), StoreError> {
         let age = self.shelf.age().await?;
         if self.age.swap(age, Ordering::Relaxed) != age {
             self.forget();
@@ -294,7 +298,7 @@ impl Cache {
         self.tokens.invalidate_all();
     }
 
-    /// What waits to be written is written.
+    /// Flushes rows that wait to be written.
     pub(crate) async fn flush(&self) {
         self.shelf.flush().await;
     }
@@ -346,7 +350,7 @@ fn text_bytes(token: &Token) -> usize {
     [&token.symbol, &token.name].into_iter().flatten().map(String::len).sum()
 }
 
-/// `None` is for good.
+/// `None`: no expiry.
 fn lifetime(fetched: &Fetched) -> Option<Duration> {
     match fetched.completeness() {
         _ if !fetched.is_final() => Some(FRESH),
@@ -368,37 +372,37 @@ fn count(cache: &'static str, is_hit: bool) {
     }
 }
 
-/// Entries tell themselves how long they live.
-struct Lifetimes;
+/// The lifetime comes from the entry.
+struct EntryExpiry;
 
-trait Mortal {
+trait HasLifetime {
     fn lifetime(&self) -> Option<Duration>;
 }
 
-impl Mortal for CachedVerdict {
+impl HasLifetime for CachedVerdict {
     fn lifetime(&self) -> Option<Duration> {
         self.lifetime
     }
 }
 
-impl Mortal for Facts {
+impl HasLifetime for CachedFacts {
     fn lifetime(&self) -> Option<Duration> {
         self.lifetime
     }
 }
 
-impl Mortal for Token {
+impl HasLifetime for Token {
     fn lifetime(&self) -> Option<Duration> {
         is_silent(self).then_some(SILENCE)
     }
 }
 
-impl<K, V: Mortal> Expiry<K, Arc<V>> for Lifetimes {
+impl<K, V: HasLifetime> Expiry<K, Arc<V>> for EntryExpiry {
     fn expire_after_create(&self, _: &K, value: &Arc<V>, _: Instant) -> Option<Duration> {
         value.lifetime()
     }
 
-    /// What replaces an entry tells its own lifetime.
+    /// A replacement brings its own lifetime.
     fn expire_after_update(&self, _: &K, value: &Arc<V>, _: Instant, _: Option<Duration>) -> Option<Duration> {
         value.lifetime()
     }

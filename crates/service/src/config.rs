@@ -1,4 +1,5 @@
-//! What is in force: flags over environment over `taxon.toml` over defaults. Secrets never leave this page in print.
+//! The effective configuration: flags override the environment, which overrides `taxon.toml`, which overrides defaults. This module never
+//! prints secrets.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -40,7 +41,7 @@ pub(crate) struct Flags {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct ConfigFile {
     listen: Option<SocketAddr>,
     data_dir: Option<PathBuf>,
     database_url: Option<String>,
@@ -81,11 +82,11 @@ pub(crate) struct Config {
     /// What was read from chains, in memory and beside the database; 0 keeps nothing there.
     pub(crate) cache_memory_mib: u32,
     pub(crate) cache_disk_mib: u32,
-    /// Peers whose `X-Forwarded-For` is believed.
+    /// Peers whose `X-Forwarded-For` is trusted.
     pub(crate) trusted_proxies: Vec<IpNet>,
     pub(crate) meter: Option<Sink>,
     pub(crate) mcp: Mcp,
-    /// Where metrics are told; nothing is recorded without it.
+    /// Where metrics are served; without it nothing is recorded.
     pub(crate) metrics_listen: Option<SocketAddr>,
     /// Slug, or its spelling in an environment variable, to upstream addresses. When empty, the public endpoints serve.
     pub(crate) rpc: BTreeMap<String, Vec<String>>,
@@ -94,9 +95,9 @@ pub(crate) struct Config {
 /// The agent interface.
 #[derive(Debug, Clone)]
 pub(crate) struct Mcp {
-    /// On an address of its own, or with everything else.
+    /// A listener of its own, or `None` for the common one.
     pub(crate) listen: Option<SocketAddr>,
-    /// What `Host` may say beside loopback names, against web pages that point a name of theirs at this service; `*` is anything.
+    /// Accepted `Host` values beside loopback names, against DNS rebinding; `*` accepts any.
     pub(crate) hosts: Vec<String>,
 }
 
@@ -234,25 +235,26 @@ fn network(text: &str) -> anyhow::Result<IpNet> {
     parsed.with_context(|| "TAXON_TRUSTED_PROXIES holds something that is neither an address nor a network")
 }
 
-fn read_file(named: Option<&Path>) -> anyhow::Result<File> {
+fn read_file(named: Option<&Path>) -> anyhow::Result<ConfigFile> {
     let path = named.unwrap_or(Path::new(CONFIG_FILE));
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound && named.is_none() => return Ok(File::default()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && named.is_none() => {
+            return Ok(ConfigFile::default());
+        }
         Err(error) => return Err(error).with_context(|| format!("{} cannot be read", path.display())),
     };
     parse(&text).map_err(|why| anyhow::anyhow!("{}: {why}", path.display()))
 }
 
-fn parse(text: &str) -> Result<File, String> {
+fn parse(text: &str) -> Result<ConfigFile, String> {
     toml::from_str(text).map_err(|error| toml_fault(text, &error))
 }
 
-/// The target of `fuzz/` over the file: it is taken, or refused without quoting it.
+/// The fuzz target of the file: it is accepted, or refused without quoting it.
 #[cfg(any(test, feature = "fuzzing"))]
 pub fn config_file(bytes: &[u8]) {
-    // Whatever is written between quotation marks may be a secret, if it is long enough to be one, more than a plain word, and none of
-    // the parser's own sentences.
+    // A quoted text may be a secret if it is long enough, more than a plain word, and none of the parser's own sentences.
     const SECRET_CHARS_MIN: usize = 12;
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte == b'_';
     let is_secret = |quoted: &&str| {

@@ -10,7 +10,7 @@ use axum::response::Redirect;
 use axum::routing::get;
 
 use crate::app::{DISCLAIMER, Reader};
-use crate::web::Finished;
+use crate::web::StaticFile;
 use tables::Tables;
 
 const CSS: &str = include_str!("../assets/taxon.css");
@@ -19,8 +19,8 @@ const CSS_PATH: &str = "/assets/taxon.css";
 /// Pages run no script and load nothing from elsewhere, so a hostile name that slipped through could still do nothing.
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// A page, by where its Markdown stands in the repository.
-struct Source {
+/// A page, by the path of its Markdown in the repository.
+struct PageSource {
     /// Its part of the navigation.
     group: &'static str,
     /// Its last part in `/docs/<slug>`.
@@ -31,7 +31,7 @@ struct Source {
     text: &'static str,
 }
 
-impl Source {
+impl PageSource {
     fn path(&self) -> String {
         if self.slug == "index" { "/docs".to_owned() } else { format!("/docs/{}", self.slug) }
     }
@@ -39,12 +39,18 @@ impl Source {
 
 macro_rules! page {
     ($group:literal, $slug:literal, $name:literal, $file:literal) => {
-        Source { group: $group, slug: $slug, name: $name, file: $file, text: include_str!(concat!("../../../", $file)) }
+        PageSource {
+            group: $group,
+            slug: $slug,
+            name: $name,
+            file: $file,
+            text: include_str!(concat!("../../../", $file)),
+        }
     };
 }
 
 /// In the order of the navigation.
-static PAGES: [Source; 15] = [
+static PAGES: [PageSource; 15] = [
     page!("Start", "index", "Overview", "docs/index.md"),
     page!("Start", "quickstart", "Quickstart", "docs/quickstart.md"),
     page!("Start", "agents", "Agents (MCP)", "docs/agents.md"),
@@ -68,12 +74,12 @@ pub(crate) fn router<S: Clone + Send + Sync + 'static>(reader: &Reader) -> Route
     for page in &PAGES {
         let text = tables.fill(page.text);
         let html = layout::page(page, &markdown::render(&text, &|href| linked(page, href)), &reader.knowledge.engine);
-        let source = Finished::new("text/markdown; charset=utf-8", POLICY, plain(text));
+        let source = StaticFile::new("text/markdown; charset=utf-8", POLICY, plain(text));
         router = router
-            .route(&page.path(), Finished::new("text/html; charset=utf-8", POLICY, html).route())
+            .route(&page.path(), StaticFile::new("text/html; charset=utf-8", POLICY, html).route())
             .route(&format!("/docs/{}.md", page.slug), source.route());
     }
-    router.route(CSS_PATH, Finished::new("text/css; charset=utf-8", POLICY, CSS).route())
+    router.route(CSS_PATH, StaticFile::new("text/css; charset=utf-8", POLICY, CSS).route())
 }
 
 /// The Markdown as an agent reads it: links lead to the Markdown of other pages.
@@ -82,9 +88,9 @@ fn plain(text: String) -> String {
     if text.contains(DISCLAIMER) { text } else { format!("{text}\n{DISCLAIMER}\n") }
 }
 
-/// Where a link of a page leads on the site: links between Markdown files are written so that they also work in the repository.
-/// What leads nowhere is no link.
-fn linked(from: &Source, href: &str) -> Option<String> {
+/// Where a link of a page leads on the site: links between Markdown files are written so that they also work in the repository. A link
+/// without a target becomes plain text.
+fn linked(from: &PageSource, href: &str) -> Option<String> {
     if href.starts_with('#') || href.starts_with("https://") || href.starts_with("http://") {
         return Some(href.to_owned());
     }
@@ -107,7 +113,7 @@ fn linked(from: &Source, href: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn page(slug: &str) -> &'static Source {
+    fn page(slug: &str) -> &'static PageSource {
         PAGES.iter().find(|page| page.slug == slug).expect("there is such a page")
     }
 

@@ -92,7 +92,7 @@ impl ApiError {
         Self::InvalidHash(Invalid::new(error.to_string()))
     }
 
-    /// The place in the batch of the item that it is about.
+    /// Index in the batch of the item that it is about.
     pub(crate) fn item(&self) -> Option<usize> {
         match self {
             Self::InvalidRequest(invalid) | Self::InvalidHash(invalid) => invalid.item,
@@ -151,7 +151,7 @@ pub(crate) struct ErrorBody {
     message: String,
 }
 
-/// Where a code is met.
+/// Where a code can occur.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Met {
     /// As the code of a whole call.
@@ -316,7 +316,7 @@ pub(crate) fn samples() -> Vec<ApiError> {
     all
 }
 
-/// Logged here, once; the caller learns that it is no fault of the request.
+/// Logged here, once; the caller only learns that the request was not at fault.
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         tracing::error!(%error, "the ledger is out of reach");
@@ -342,7 +342,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_error_stands_in_the_table_with_its_status() {
+    fn every_error_is_in_the_table_with_its_status() {
         let all = samples();
         let mut met: Vec<&str> = Vec::new();
         for error in all {

@@ -1,5 +1,5 @@
-//! What was read for whom, and who was refused: kept in memory for a second and written together, so that no caller waits for it. A
-//! crash may lose that second; the ledger, which tells what was paid for, loses nothing.
+//! Readings and refusals per owner: buffered in memory for a second and written in batches, so that no caller waits for it. A crash may
+//! lose that second; the ledger, which is the record for billing, loses nothing.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
@@ -8,58 +8,58 @@ use std::time::{Duration, Instant};
 
 use engine::Classification;
 
-use crate::store::{HistoryRow, Payer, Refusal, Store, StoreError};
+use crate::store::{HistoryRow, Payer, RefusalCount, Store, StoreError};
 
-/// Readings that wait while the database is away; past it new ones are not kept.
+/// Readings buffered while the database is down; past it new ones are dropped.
 const READINGS_MAX: usize = 20_000;
-/// Owners and reasons that wait; past it new ones are not counted.
+/// Buffered pairs of owner and reason; past it new ones are not counted.
 const REFUSALS_MAX: usize = 10_000;
-/// Readings of one transaction: the ledger's writer waits no longer than they take, and gets its turn after them.
+/// Rows per database transaction, which bounds how long the ledger's writer waits for the lock.
 const WRITE_ROWS_MAX: usize = 150;
-/// A database that says nothing at all must not hold up the end of the service.
+/// A database that hangs must not hold up shutdown.
 const WRITE_PATIENCE: Duration = Duration::from_secs(10);
 const NOTE_BYTES_MAX: usize = 2_000;
-/// A reading that comes out as it did within about this time is not written again: only its time would be new.
+/// A reading equal to the last one within about this time is not written again: only its time would change.
 const SAME_FOR: Duration = Duration::from_secs(60);
-/// Readings that are remembered for that, twice over.
-const LATELY_MAX: usize = 100_000;
+/// Digests of readings kept for that comparison, in each of two generations.
+const RECENT_VERDICTS_MAX: usize = 100_000;
 const DAY_MILLIS: i64 = 86_400_000;
 
 #[derive(Debug)]
 pub(crate) struct History {
     store: Store,
-    kept: Mutex<Kept>,
-    /// One writes at a time, so that whoever writes last finds nothing on its way.
+    kept: Mutex<HistoryBuffer>,
+    /// One writer at a time, so that the last write at shutdown finds no other in progress.
     writing: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
-    readings: HashSet<Latest>,
+struct HistoryBuffer {
+    readings: HashSet<LatestReading>,
     /// By owner, day since 1970 and code.
     refusals: BTreeMap<(String, i64, &'static str), i64>,
-    lately: Lately,
+    recent: RecentVerdicts,
 }
 
-/// What was kept last under each key, as digests under a secret of this process: in the current span of time, and in the one before.
+/// The last verdict per key, as keyed digests: one generation for the current span of time, one for the span before.
 #[derive(Debug)]
-struct Lately {
+struct RecentVerdicts {
     secret: RandomState,
     since: Instant,
     now: HashMap<u64, u64>,
     before: HashMap<u64, u64>,
 }
 
-impl Default for Lately {
+impl Default for RecentVerdicts {
     fn default() -> Self {
         Self { secret: RandomState::new(), since: Instant::now(), now: HashMap::new(), before: HashMap::new() }
     }
 }
 
-impl Lately {
-    /// Whether this is another than the last one under its key, or there was none lately.
+impl RecentVerdicts {
+    /// Whether the verdict differs from the last one under its key, or there was none recently.
     fn is_new(&mut self, key: impl Hash, verdict: impl Hash, now: Instant) -> bool {
-        if now.duration_since(self.since) >= SAME_FOR || self.now.len() >= LATELY_MAX {
+        if now.duration_since(self.since) >= SAME_FOR || self.now.len() >= RECENT_VERDICTS_MAX {
             self.before = std::mem::take(&mut self.now);
             self.since = now;
         }
@@ -72,33 +72,33 @@ impl Lately {
     }
 }
 
-/// One per owner, hash and wallet: who reads a transaction again and again has one row.
+/// Equal by owner, hash and wallet, so that repeated readings of a transaction are one row.
 #[derive(Debug)]
-struct Latest(HistoryRow);
+struct LatestReading(HistoryRow);
 
-impl Latest {
+impl LatestReading {
     fn key(&self) -> (&str, &str, &str) {
         (&self.0.owner_id, &self.0.hash, &self.0.wallet)
     }
 }
 
-impl PartialEq for Latest {
+impl PartialEq for LatestReading {
     fn eq(&self, other: &Self) -> bool {
         self.key() == other.key()
     }
 }
 
-impl Eq for Latest {}
+impl Eq for LatestReading {}
 
-impl Hash for Latest {
+impl Hash for LatestReading {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.key().hash(state);
     }
 }
 
-impl Kept {
+impl HistoryBuffer {
     fn keep(&mut self, readings: impl IntoIterator<Item = HistoryRow>) {
-        for reading in readings.into_iter().map(Latest) {
+        for reading in readings.into_iter().map(LatestReading) {
             if self.readings.len() < READINGS_MAX || self.readings.contains(&reading) {
                 self.readings.replace(reading);
             }
@@ -119,7 +119,7 @@ impl History {
         Self { store, kept: Mutex::default(), writing: tokio::sync::Mutex::default() }
     }
 
-    /// What one call read. Callers without a key leave nothing here.
+    /// Buffers the readings of one call. Nothing is recorded for anonymous callers.
     pub(crate) fn note<'a>(&self, payer: &Payer, rows: impl Iterator<Item = &'a Classification>) {
         if payer.is_anonymous() {
             return;
@@ -130,8 +130,8 @@ impl History {
             let key = (&payer.id, &row.hash, row.perspective);
             let verdict = (row.category.name(), row.treatment.name(), row.taxable, row.confidence, row.needs_review);
             let verdict = (verdict, &row.chain, &row.protocol, &row.review_note);
-            // What finds no room is not remembered either.
-            if kept.readings.len() >= READINGS_MAX || kept.lately.is_new(key, verdict, now) {
+            // Where the buffer is full, the digest is not stored either.
+            if kept.readings.len() >= READINGS_MAX || kept.recent.is_new(key, verdict, now) {
                 kept.keep([reading(&payer.id, row, at)]);
             }
         }
@@ -151,7 +151,7 @@ impl History {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).refuse(&payer.id, day, code, count);
     }
 
-    /// Writes down what has come together. What could not be written is kept for the next time.
+    /// Writes the buffer. What could not be written is kept for the next attempt.
     pub(crate) async fn write(&self) -> Result<(), StoreError> {
         let _turn = self.writing.lock().await;
         let (readings, refusals) = {
@@ -159,8 +159,10 @@ impl History {
             (std::mem::take(&mut kept.readings), std::mem::take(&mut kept.refusals))
         };
         let mut readings: Vec<HistoryRow> = readings.into_iter().map(|latest| latest.0).collect();
-        let mut refusals: Vec<Refusal> =
-            refusals.into_iter().map(|((owner_id, day, code), count)| Refusal { owner_id, day, code, count }).collect();
+        let mut refusals: Vec<RefusalCount> = refusals
+            .into_iter()
+            .map(|((owner_id, day, code), count)| RefusalCount { owner_id, day, code, count })
+            .collect();
         while !readings.is_empty() || !refusals.is_empty() {
             let rest = readings.split_off(readings.len().min(WRITE_ROWS_MAX));
             let writing = self.store.write_history(&readings, &refusals);
@@ -178,8 +180,8 @@ impl History {
         Ok(())
     }
 
-    /// What has come since then is newer.
-    fn keep_again(&self, readings: Vec<HistoryRow>, refusals: Vec<Refusal>) {
+    /// Readings that arrived in the meantime are newer and win.
+    fn keep_again(&self, readings: Vec<HistoryRow>, refusals: Vec<RefusalCount>) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let newer = std::mem::take(&mut kept.readings);
         kept.keep(readings);
@@ -207,7 +209,7 @@ fn reading(owner_id: &str, row: &Classification, at: i64) -> HistoryRow {
     }
 }
 
-/// As much of a note as is kept. Notes quote token text, which strangers write; PostgreSQL takes no NUL.
+/// The note, cut to its limit. Notes quote token text, which strangers write, and PostgreSQL rejects NUL.
 fn cut(note: &str) -> String {
     let end = note.floor_char_boundary(NOTE_BYTES_MAX);
     note.get(..end).unwrap_or_default().replace('\0', "\u{fffd}")
@@ -244,8 +246,8 @@ mod tests {
 
     #[test]
     fn only_what_came_out_as_the_last_time_is_left_out() {
-        let (mut lately, start) = (Lately::default(), Instant::now());
-        let mut is_new = |key: &str, verdict: &str, spans: u32| lately.is_new(key, verdict, start + SAME_FOR * spans);
+        let (mut recent, start) = (RecentVerdicts::default(), Instant::now());
+        let mut is_new = |key: &str, verdict: &str, spans: u32| recent.is_new(key, verdict, start + SAME_FOR * spans);
         assert!(is_new("a", "swap", 0));
         assert!(!is_new("a", "swap", 0), "the same again");
         assert!(is_new("b", "swap", 0), "another transaction");
@@ -257,7 +259,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_bounded_and_once_per_transaction() {
-        let mut kept = Kept::default();
+        let mut kept = HistoryBuffer::default();
         kept.keep([sample(1), HistoryRow { confidence: 70, ..sample(1) }]);
         assert_eq!(
             kept.readings.iter().map(|latest| latest.0.confidence).collect::<Vec<_>>(),

@@ -1,5 +1,5 @@
-//! How often one may call: a true sliding window, at most so many requests in any 60 seconds. With a shared database the window
-//! is there, for all instances; alone, it is in memory, on a clock that nobody can set.
+//! Rate limits: a true sliding window, at most so many requests in any 60 seconds. With PostgreSQL the windows are in the database, for all
+//! instances; else they are in memory, on the monotonic clock.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv6Addr};
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::store::{Store, StoreError};
 
 const SPAN: Duration = Duration::from_secs(60);
-/// Addresses and accounts that are remembered at once. Past it, new ones are refused until a window has run out: keys are not affected.
+/// Windows of addresses and accounts at once. Past it, new ones are refused until a window expires; keys are not affected.
 const STRANGERS_MAX: usize = 200_000;
 /// Callers known to be over their limit, who are refused without asking the database again.
 const REFUSED_MAX: usize = 50_000;
@@ -25,7 +25,7 @@ pub(crate) enum Counted<'a> {
     Classify {
         key_id: &'a str,
     },
-    /// Whoever pays without a key: an owner who is signed in, or an address.
+    /// A payer without a key: an owner who is signed in, or an address.
     ClassifyByPayer(&'a str),
     StatusByKey {
         key_id: &'a str,
@@ -33,9 +33,9 @@ pub(crate) enum Counted<'a> {
     StatusByAddress(&'a str),
     /// Requests without a valid key.
     Unauthorized(&'a str),
-    /// Tries at a password, from one address.
+    /// Password attempts from one address.
     PasswordByAddress(&'a str),
-    /// Tries at the password of one account, from anywhere. The name is a hash: an e-mail address is kept nowhere but in its row.
+    /// Password attempts at one account, from anywhere. The name is a hash, since an e-mail address is stored only in its row.
     PasswordByAccount(&'a str),
     SignUp(&'a str),
 }
@@ -54,7 +54,7 @@ impl Counted<'_> {
         }
     }
 
-    /// How many in any 60 seconds; `None` without a limit. What guards passwords is not the operator's to switch off.
+    /// How many in any 60 seconds; `None` without a limit. The operator cannot switch off the limits on password attempts.
     fn most(self, per_minute: u32) -> Option<u32> {
         match self {
             Self::Classify { .. }
@@ -68,7 +68,7 @@ impl Counted<'_> {
         }
     }
 
-    /// Whether anybody can make up another one, so that they are bounded.
+    /// Whether a caller can invent any number of these, so that their count must be bounded.
     fn is_strange(self) -> bool {
         match self {
             Self::Classify { .. } | Self::StatusByKey { .. } => false,
@@ -126,7 +126,7 @@ impl Limits {
         }
     }
 
-    /// A window that was full stays so until its oldest hit leaves it, whatever else happens.
+    /// A full window stays full until its oldest hit leaves it, so the refusal can be cached until then.
     fn known_wait(&self, name: &str) -> Option<Duration> {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         let until = *refused.get(name)?;
@@ -146,7 +146,7 @@ impl Limits {
         refused.insert(name, Instant::now() + wait);
     }
 
-    /// Forgets windows that have run out.
+    /// Evicts expired windows.
     pub(crate) fn sweep(&self) {
         for windows in [&self.keys, &self.strangers] {
             windows.lock().unwrap_or_else(PoisonError::into_inner).sweep(Instant::now());
@@ -194,7 +194,7 @@ impl Windows {
     }
 }
 
-/// Rounded up: whoever comes back then is let in.
+/// Rounded up, so that a retry after this time is accepted.
 pub(crate) fn whole_seconds(wait: Duration) -> u64 {
     let part = u64::from(wait.subsec_nanos() > 0);
     wait.as_secs().saturating_add(part).max(1)

@@ -1,5 +1,5 @@
-//! Log lines on standard error, as text or as JSON. A line that belongs to a request carries its id; what looks like a secret is taken out of
-//! every line before it is written; and no request waits for whoever reads them.
+//! Log lines on standard error, as text or as JSON. A line that belongs to a request carries its id; what looks like a secret is redacted
+//! before a line is written; and no request waits for the reader of the log.
 
 mod lines;
 mod redact;
@@ -17,25 +17,25 @@ use tracing_subscriber::util::SubscriberInitExt;
 use lines::LineFormat;
 pub(crate) use writer::{Flush, lost};
 
-/// The target of lines that hold nothing but our own words and numbers, in which no secret needs to be looked for.
+/// The target of lines made only of our own words and numbers, which are not searched for secrets.
 pub(crate) const OURS: &str = "taxon::request";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Format {
+enum LogFormat {
     Text,
     Json,
 }
 
 tokio::task_local! {
-    /// Beside the task and not a span of `tracing`: it costs nothing until a line is written, whatever the level.
+    /// The request id. A task local and not a span of `tracing`: it costs nothing until a line is written, whatever the level.
     static REQUEST: Option<Arc<str>>;
 }
 
-/// Lines that wait are written when what this gives back is dropped.
+/// Dropping the result flushes the lines that wait.
 pub(crate) fn start() -> anyhow::Result<Flush> {
     let format = match std::env::var("TAXON_LOG_FORMAT").ok().as_deref() {
-        None | Some("" | "text") => Format::Text,
-        Some("json") => Format::Json,
+        None | Some("" | "text") => LogFormat::Text,
+        Some("json") => LogFormat::Json,
         Some(_) => bail!("TAXON_LOG_FORMAT is neither text nor json"),
     };
     let level = match std::env::var("TAXON_LOG").ok().as_deref() {
@@ -59,17 +59,17 @@ pub(crate) fn start() -> anyhow::Result<Flush> {
     Ok(flush)
 }
 
-/// What is logged meanwhile belongs to this request.
+/// Runs `work` so that its log lines carry this request id.
 pub(crate) async fn of_request<F: Future>(id: Arc<str>, work: F) -> F::Output {
     REQUEST.scope(Some(id), work).await
 }
 
-/// For work in a task of its own: it belongs to the same request as whoever starts it.
+/// For work in a spawned task: passes the current request id on to it.
 pub(crate) fn carried<F: Future>(work: F) -> impl Future<Output = F::Output> {
     REQUEST.scope(REQUEST.try_with(Clone::clone).ok().flatten(), work)
 }
 
-/// A fault inside is a line like any other.
+/// A panic is logged as a line like any other.
 fn panicked(fault: &PanicHookInfo<'_>) {
     let place = fault.location().map(ToString::to_string).unwrap_or_default();
     let reason = fault.payload_as_str().unwrap_or_default();

@@ -1,6 +1,6 @@
 //! The binary `taxon`.
 
-/// Under load the system's allocator holds half as much again for threads that asked for it once (`bench/run soak`).
+/// Under load the system's allocator keeps half as much memory again in per-thread arenas (`bench/run soak`).
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

@@ -1,5 +1,5 @@
-//! The agent interface: a stateless MCP server over streamable HTTP, so that any instance can answer any message. It calls the same use cases
-//! through the same door as REST.
+//! The agent interface: a stateless MCP server over streamable HTTP, so that any instance can answer any message. It calls the same use
+//! cases through the same entry (`app/door`) as REST.
 
 mod answer;
 mod frame;
@@ -33,7 +33,8 @@ pub(crate) fn routes(path: &str, web: &Web, config: &Config) -> Router<Web> {
     Router::new().route_service(path, service).layer(from_fn(frame::carry))
 }
 
-/// A page of a stranger must not reach a service on its reader's machine: `Host` and `Origin` are held against what the operator allows.
+/// Against DNS rebinding, where a web page reaches a service on its reader's machine: `Host` and `Origin` are compared with what the
+/// operator allows.
 fn transport(config: &Config) -> StreamableHttpServerConfig {
     let hosts = LOOPBACK.map(str::to_owned).into_iter().chain(config.mcp.hosts.iter().cloned());
     let body = usize::try_from(BODY_BYTES_MAX).unwrap_or(usize::MAX);
@@ -50,7 +51,7 @@ fn transport(config: &Config) -> StreamableHttpServerConfig {
     }
 }
 
-/// An origin without a port means its scheme's own, and no other.
+/// An origin without a port means the default port of its scheme.
 fn with_port(origin: &str) -> String {
     let default = match origin.split_once("://") {
         Some(("https", host)) if !has_port(host) => ":443",

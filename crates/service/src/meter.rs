@@ -1,5 +1,5 @@
-//! The billing rail: metered classifications, delivered as CloudEvents 1.0 JSON, at least once and in order per owner. The events
-//! were written with the ledger's rows, so neither a sink that is down nor a killed process loses one.
+//! The billing rail: metered classifications, delivered as CloudEvents 1.0 JSON, at least once and in order per owner. The events were
+//! written with the ledger's rows, so none is lost when the sink is down or the process is killed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,19 +16,19 @@ use crate::store::{EVENTS_MAX, Entry, Store, StoreError};
 
 const SOURCE: &str = "taxon";
 const KIND: &str = "taxon.classification.billable.v1";
-/// How often the outbox is looked at.
+/// How often the outbox is polled.
 const PAUSE: Duration = Duration::from_millis(500);
 const ANSWER_SECONDS_MAX: u64 = 10;
-/// Owners that are served at once.
+/// Owners whose events are delivered concurrently.
 const PAYERS_MAX: usize = 8;
 const DELAY_SECONDS_MAX: u64 = 60;
 /// One instance delivers at a time; another takes over when it has been silent for this long.
 const LEASE: &str = "meter";
 const LEASE_SPAN: Duration = Duration::from_secs(30);
-/// No delivery begins later than this after the lease was taken: it must be over, answered or not, before the lease is.
+/// No delivery starts later than this after the lease was taken: it must end, answered or not, before the lease does.
 const DELIVERY_SPAN: Duration = Duration::from_secs(LEASE_SPAN.as_secs() - ANSWER_SECONDS_MAX - 2);
 
-/// As the billing rail receives it. The id follows from what was billed, so whoever hears it twice knows.
+/// As the billing rail receives it. The id is derived from what was billed, so the receiver can discard duplicates.
 pub(crate) fn event(entry: &Entry) -> Value {
     let time = jiff::Timestamp::from_millisecond(entry.at).unwrap_or_default().to_string();
     json!({
@@ -154,7 +154,7 @@ impl Rail {
         }
     }
 
-    /// Twice as long after each failure, up to a minute, and never quite the same for two owners.
+    /// Exponential back-off, up to a minute, with jitter per owner.
     async fn put_off(&self, payer: &str, failures: i64, reason: &str) -> Result<(), StoreError> {
         let seconds = 1u64.checked_shl(u32::try_from(failures).unwrap_or(u32::MAX)).unwrap_or(u64::MAX);
         let seconds = seconds.clamp(1, DELAY_SECONDS_MAX);

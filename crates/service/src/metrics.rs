@@ -1,6 +1,6 @@
-//! What the service tells a Prometheus about itself. Nothing is recorded unless `TAXON_METRICS_LISTEN` is set. The names are in `table`;
-//! the rest of the service calls the small functions here, which keep what they found, so that a cached answer pays for an atomic or two.
-//! It is the lowest module: it knows neither the store nor an interface.
+//! Prometheus metrics of the service. Nothing is recorded unless `TAXON_METRICS_LISTEN` is set. The names are in `table`; the rest of the
+//! service calls the small functions here, which cache metric handles, so that a cached answer costs an atomic or two. It is the lowest
+//! module: it knows neither the store nor an interface.
 
 mod process;
 mod table;
@@ -16,18 +16,18 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
 pub(crate) use table::{MetricKind, MetricRow, TABLE};
 
-/// The label of a request that no route took.
+/// The label of a request that matched no route.
 const NO_ROUTE: &str = "none";
-/// A method that the service never takes.
+/// The label of a method that no route accepts.
 const OTHER_METHOD: &str = "other";
 const CACHES: [&str; 3] = ["verdicts", "facts", "tokens"];
 
-static RECORDED: OnceLock<Recorded> = OnceLock::new();
+static RECORDED: OnceLock<MetricHandles> = OnceLock::new();
 
-/// What is looked up on every request, found once.
-struct Recorded {
+/// Handles that every request needs, looked up once.
+struct MetricHandles {
     text: PrometheusHandle,
-    routes: RwLock<HashMap<Box<str>, Arc<Route>>>,
+    routes: RwLock<HashMap<Box<str>, Arc<RouteMetrics>>>,
     /// By chain.
     read: RwLock<HashMap<Box<str>, Readings>>,
     review: Counter,
@@ -40,14 +40,14 @@ struct Recorded {
 /// By category and treatment.
 type Readings = HashMap<(&'static str, &'static str), Counter>;
 
-struct Route {
+struct RouteMetrics {
     name: Box<str>,
     duration: Histogram,
     /// By method and status.
     answers: RwLock<Vec<((&'static str, u16), Counter)>>,
 }
 
-/// Must come before anything is recorded: whatever asked for a counter earlier counts for nobody. The codes are those that a transaction can
+/// Must be called before anything is recorded: a counter handle taken earlier records nothing. The codes are those that a transaction can
 /// fail with.
 pub(crate) fn install(item_codes: impl Iterator<Item = &'static str>) -> anyhow::Result<()> {
     let mut builder = PrometheusBuilder::new();
@@ -64,7 +64,7 @@ pub(crate) fn install(item_codes: impl Iterator<Item = &'static str>) -> anyhow:
             MetricKind::Histogram(_) => ::metrics::describe_histogram!(row.name, Unit::Count, row.about),
         }
     }
-    let recorded = Recorded {
+    let recorded = MetricHandles {
         text,
         routes: RwLock::default(),
         read: RwLock::default(),
@@ -74,14 +74,14 @@ pub(crate) fn install(item_codes: impl Iterator<Item = &'static str>) -> anyhow:
         turn_failures: ::metrics::counter!(table::TURN_FAILURES),
         turns_waiting: ::metrics::gauge!(table::TURNS_WAITING),
     };
-    begin_at_nothing(item_codes);
+    register_at_zero(item_codes);
     // A second recorder is refused above.
     let _ = RECORDED.set(recorded);
     Ok(())
 }
 
-/// What can be counted is there from the start, so that a rate knows where it began.
-fn begin_at_nothing(item_codes: impl Iterator<Item = &'static str>) {
+/// Registers at zero whatever can be counted, so that a rate is right from the first event.
+fn register_at_zero(item_codes: impl Iterator<Item = &'static str>) {
     for code in item_codes {
         ::metrics::counter!(table::ITEM_ERRORS, "code" => code).absolute(0);
     }
@@ -101,7 +101,7 @@ pub(crate) fn describe(engine: &str, chains: &[String]) {
         ::metrics::counter!("taxon_upstream_requests_total", "chain" => chain.clone(), "outcome" => "ok").absolute(0);
         ::metrics::gauge!("taxon_upstream_queue_calls", "chain" => chain.clone()).increment(0.0);
         ::metrics::gauge!("taxon_upstream_breakers_open", "chain" => chain.clone()).increment(0.0);
-        // It appears with its first sample or its first mention.
+        // A metric is exported only after its first sample or registration.
         let _ = ::metrics::histogram!("taxon_upstream_request_duration_seconds", "chain" => chain.clone());
     }
 }
@@ -127,12 +127,12 @@ pub(crate) fn items_failed(code: &'static str, count: usize) {
     ::metrics::counter!(table::ITEM_ERRORS, "code" => code).increment(count);
 }
 
-/// What is only known by looking, at the moment of a scrape.
+/// Gauges that are measured at each scrape.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sampled {
     pub(crate) calls_in_flight: usize,
     pub(crate) history_waiting: usize,
-    /// `None` without a billing rail, and when the database does not say in time.
+    /// `None` without a billing rail, and when the database does not answer in time.
     pub(crate) outbox_waiting: Option<u64>,
     pub(crate) log_lines_lost: u64,
 }
@@ -164,7 +164,7 @@ pub(crate) fn gauge_value(count: u64) -> f64 {
     half(count >> 32) * PER_HIGH + half(count)
 }
 
-/// One turn at the ledger, from now until this is dropped.
+/// Times one ledger transaction, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Turning(Option<Instant>);
 
@@ -191,15 +191,15 @@ impl Drop for Turning {
     }
 }
 
-impl Recorded {
-    fn route(&self, name: &str) -> Arc<Route> {
+impl MetricHandles {
+    fn route(&self, name: &str) -> Arc<RouteMetrics> {
         if let Some(route) = self.routes.read().unwrap_or_else(PoisonError::into_inner).get(name) {
             return Arc::clone(route);
         }
         let mut routes = self.routes.write().unwrap_or_else(PoisonError::into_inner);
         let route = routes.entry(name.into()).or_insert_with(|| {
             let duration = ::metrics::histogram!(table::HTTP_SECONDS, "route" => name.to_owned());
-            Arc::new(Route { name: name.into(), duration, answers: RwLock::default() })
+            Arc::new(RouteMetrics { name: name.into(), duration, answers: RwLock::default() })
         });
         Arc::clone(route)
     }
@@ -225,7 +225,7 @@ impl Recorded {
     }
 }
 
-impl Route {
+impl RouteMetrics {
     fn answer(&self, method: &'static str, status: u16) -> Counter {
         let sought = (method, status);
         let known = self.answers.read().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,5 @@
-//! The OpenAPI document: made of the routes and their types, told with the error table and with answers that the service really gave. It
-//! touches no data but the list of chains that this instance serves.
+//! The OpenAPI document: generated from the routes and their types, the error table, and recorded answers of the service. The only data
+//! that it reads is the list of chains that this instance serves.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::app::Reader;
 use crate::error::{ErrorEnvelope, Met, TABLE, samples};
 use crate::rest::quota::QuotaUnavailable;
 use crate::schema::drop_optional_nulls;
-use crate::web::Finished;
+use crate::web::StaticFile;
 
 #[derive(OpenApi)]
 #[openapi(components(schemas(ErrorEnvelope, QuotaUnavailable)))]
@@ -241,7 +241,7 @@ pub(crate) fn router<S: Clone + Send + Sync + 'static>(document: &Value) -> Rout
             Cow::Borrowed(bytes) => Bytes::from_static(bytes),
             Cow::Owned(bytes) => bytes.into(),
         };
-        router.route(path, Finished::new(kind, POLICY, bytes).route())
+        router.route(path, StaticFile::new(kind, POLICY, bytes).route())
     })
 }
 

@@ -1,5 +1,5 @@
-//! The dashboard: what a person meets in a browser. Every page is made on the server and calls only the use cases; none needs script, but
-//! for copying and for policy switches that read anew at once. Their paths are in `router`.
+//! The dashboard. Every page is rendered on the server and calls only the use cases; script is used only for copying and for policy
+//! switches that submit at once. Their paths are in `router`.
 
 pub(crate) mod account;
 mod chart;
@@ -15,12 +15,12 @@ pub(crate) mod try_it;
 pub(crate) mod usage;
 mod visitor;
 
-use crate::web::Finished;
+use crate::web::StaticFile;
 pub(crate) use extract::carry_visitor;
 
 const COPY: &str = include_str!("../assets/copy.js");
 
 /// The one script that pages load.
-pub(crate) fn script() -> Finished {
-    Finished::new("text/javascript; charset=utf-8", extract::POLICY, COPY)
+pub(crate) fn script() -> StaticFile {
+    StaticFile::new("text/javascript; charset=utf-8", extract::POLICY, COPY)
 }

@@ -12,7 +12,7 @@ use engine::classification::API_VERSION;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::app::{BatchRequest, Call, CategoryList, ChainList, SingleRequest};
+use crate::app::{AdmittedCall, BatchRequest, CategoryList, ChainList, SingleRequest};
 use crate::error::ApiError;
 use crate::web::Web;
 use body::{JsonAnswer, JsonBody};
@@ -30,7 +30,7 @@ use body::{JsonAnswer, JsonBody};
 )]
 pub(crate) async fn classify(
     State(web): State<Web>,
-    call: Call,
+    call: AdmittedCall,
     JsonBody(request): JsonBody<SingleRequest>,
 ) -> Result<JsonAnswer<Arc<Classification>>, ApiError> {
     web.app.classify(call, request.item()?).await.map(JsonAnswer)
@@ -62,7 +62,7 @@ pub(crate) struct BatchResponse {
 )]
 pub(crate) async fn classify_batch(
     State(web): State<Web>,
-    call: Call,
+    call: AdmittedCall,
     JsonBody(request): JsonBody<BatchRequest>,
 ) -> Result<JsonAnswer<BatchResponse>, ApiError> {
     let results = web.app.classify_batch(call, request.items()?).await?;

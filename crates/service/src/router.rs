@@ -16,7 +16,7 @@ use crate::pages::{account, operator, review, sign_in, try_it, usage};
 use crate::web::{self, Web};
 use crate::{docs, mcp, openapi, pages, rest};
 
-/// What agents and browsers say beside the body.
+/// Request headers that agents and browsers may send.
 const AGENT_HEADERS: [&str; 4] = ["x-request-id", "mcp-protocol-version", "mcp-method", "mcp-name"];
 
 /// Everything on one listener; the agent interface only where it has none of its own.
@@ -35,12 +35,12 @@ pub(crate) fn whole(web: Web, config: &Config) -> Router {
     if config.mcp.listen.is_none() {
         router = router.merge(agent_routes(&web, config));
     }
-    dressed(router, config).with_state(web)
+    with_layers(router, config).with_state(web)
 }
 
 /// The agent interface alone.
 pub(crate) fn agents(web: Web, config: &Config) -> Router {
-    dressed(agent_routes(&web, config), config).with_state(web)
+    with_layers(agent_routes(&web, config), config).with_state(web)
 }
 
 /// For operators, on a listener of its own.
@@ -97,12 +97,12 @@ fn page_routes(web: &Web) -> Router<Web> {
         .route("/assets/copy.js", pages::script().route())
 }
 
-/// Whoever loads the address of a form again is led to the page that the form is on.
+/// A GET of a form's address redirects to the page that the form is on.
 async fn to(page: &'static str) -> Redirect {
     Redirect::to(page)
 }
 
-fn dressed(router: Router<Web>, config: &Config) -> Router<Web> {
+fn with_layers(router: Router<Web>, config: &Config) -> Router<Web> {
     let router = router
         .fallback(|| async { ApiError::NotFound })
         .method_not_allowed_fallback(|| async { ApiError::MethodNotAllowed })

@@ -145,7 +145,7 @@ mod tests {
     }
 
     proptest! {
-        /// What the document calls well formed is taken.
+        /// The service accepts whatever the document calls well formed.
         #[test]
         fn patterns_promise_nothing_that_is_refused(hash in strings(HASH), wallet in strings(WALLET)) {
             prop_assert!(TxHash::parse(&hash).is_ok(), "{}", hash);

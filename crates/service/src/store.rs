@@ -1,8 +1,8 @@
-//! What outlives a request: owners, keys and accounts, the ledger, what was read, rate windows that instances share, and events for
-//! the billing rail.
+//! Persistent data: owners, keys and accounts, the ledger, the history of readings, rate windows that instances share, and events for the
+//! billing rail.
 //!
-//! Two engines keep one contract: SQLite, embedded, for one machine, and PostgreSQL for any number of instances. Nothing
-//! outside this folder writes SQL; `tests/store` holds both engines to the same answers.
+//! Two engines implement one contract: SQLite, embedded, for one machine, and PostgreSQL for any number of instances. Nothing outside this
+//! folder writes SQL; `tests/store` holds both engines to the same answers.
 
 mod accounts;
 pub mod backup;
@@ -25,13 +25,13 @@ use jiff::Timestamp;
 
 use crate::metrics;
 
-pub use accounts::{Account, NewSession, SessionOwner};
-pub use history::{Day, HistoryRow, ReadingRow, Recent, Refusal};
+pub use accounts::{NewSession, SessionOwner, UserAccount};
+pub use history::{Day, HistoryRow, ReadingRow, Recent, RefusalCount};
 pub use inspect::{Inspected, inspect};
 pub use links::Link;
 pub use owners::OwnerRow;
-pub use shelf::{Clearing, Found, Pile, Shelf, ShelfRow};
-pub use turn::{Grant, Outcome, Payer, Posted, Resets, Settled, Turn, Turned};
+pub use shelf::{Clearing, Shelf, ShelfHit, ShelfRow, ShelfUsage};
+pub use turn::{Grant, Payer, Posted, Resets, SettleOutcome, Settled, Turn, Turned};
 
 /// Reads a row of either engine into a struct whose fields are named after its columns. `sqlx::FromRow` could be derived instead, but
 /// sqlx's macros need the whole of sqlx, its drivers, SQLite's C and TLS compiled a second time for the compiler itself.
@@ -50,15 +50,15 @@ macro_rules! from_row {
 }
 use from_row;
 
-/// A call holds its places this long: longer than reading takes, and short enough that a crash frees them within a minute.
+/// Lifetime of a reservation: longer than reading takes, and short enough that a crash releases it within a minute.
 pub const HOLD: Duration = Duration::from_secs(45);
-/// Events that one look at the outbox brings.
+/// Events per query of the outbox.
 pub const EVENTS_MAX: i64 = 100;
-/// Rows that one page of an export brings.
+/// Rows per page of an export.
 pub const PAGE_ROWS_MAX: i64 = 1_000;
-/// Rows that are deleted at once: callers wait for no more than that.
+/// Rows deleted per statement, which bounds how long callers wait for it.
 const PURGE_ROWS_MAX: i64 = 1_000;
-/// A delay or a lease that ends later than this was written by a clock that was wrong.
+/// A delay or a lease that ends later than this was written by a wrong clock, and is ignored.
 const DELAY_MILLIS_MAX: i64 = 120_000;
 
 /// The oldest PostgreSQL that the migrations run on, as it numbers itself.
@@ -98,7 +98,7 @@ impl From<sqlx::Error> for StoreError {
     }
 }
 
-/// What the time is, for what is written. PostgreSQL keeps its own, so that instances whose clocks differ agree.
+/// The clock for written times. PostgreSQL uses its own, so that instances whose clocks differ agree.
 #[derive(Debug, Clone, Default)]
 pub enum Clock {
     #[default]
@@ -143,7 +143,7 @@ pub struct NewKey {
 pub enum Billing {
     /// From the owner's pool. Making such a key moves the owner to this tier.
     Pool { tier: String, contracted: Option<i64> },
-    /// By the event, without a limit.
+    /// Metered by event, without a limit.
     Metered,
 }
 
@@ -197,13 +197,13 @@ impl From<KeyRow> for Key {
 
 /// What `/quota-status` tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
+pub struct PoolUsage {
     pub used: i64,
     /// The hash that was asked for was counted in this period.
     pub is_counted: bool,
 }
 
-from_row!(Standing: used, is_counted);
+from_row!(PoolUsage: used, is_counted);
 
 /// One row of the ledger, as an auditor reads it.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -225,7 +225,7 @@ from_row!(Entry: owner, payer, period, hash, billed, category, chain, key_id, re
 
 /// Which rows of the ledger.
 #[derive(Debug, Clone, Default)]
-pub struct Filter {
+pub struct LedgerFilter {
     pub since: i64,
     pub email: Option<String>,
     pub is_metered_only: bool,
@@ -271,7 +271,7 @@ where
 
 /// What the outbox holds of one payer.
 #[derive(Debug, Clone, serde::Serialize)]
-pub struct Waiting {
+pub struct OutboxBacklog {
     pub payer: String,
     pub owner: Option<String>,
     pub waiting: i64,
@@ -282,7 +282,7 @@ pub struct Waiting {
     pub reason: Option<String>,
 }
 
-from_row!(Waiting: payer, owner, waiting, oldest, failures, retry_at, reason);
+from_row!(OutboxBacklog: payer, owner, waiting, oldest, failures, retry_at, reason);
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Purged {
@@ -299,7 +299,7 @@ impl Purged {
     }
 }
 
-/// Does the same on the engine in use: both take `$1` for a parameter, so a statement that both know is written once.
+/// Runs the same code on the engine in use: both accept `$1` as a parameter, so a shared statement is written once.
 macro_rules! on {
     ($self:ident, $store:ident => $work:block) => {
         match $self {
@@ -310,7 +310,7 @@ macro_rules! on {
 }
 use on;
 
-/// Calls the engine in use: both have the same functions.
+/// Calls the function of the same name on the engine in use.
 macro_rules! either {
     ($self:ident, $store:ident => $call:expr) => {
         match $self {
@@ -361,7 +361,7 @@ impl Store {
         either!(self, store => store.touch_keys(used))
     }
 
-    /// Settles, then reserves, in one transaction. Doing it twice does no harm: the second finds the work of the first.
+    /// Settles, then reserves, in one transaction. Idempotent: a second run finds the rows of the first.
     pub async fn turn(&self, turn: Turn) -> Result<Turned, StoreError> {
         let turning = metrics::turning();
         let turned = either!(self, store => store.turn(turn));
@@ -371,11 +371,11 @@ impl Store {
         turned
     }
 
-    pub async fn standing(&self, payer: &Payer, hash: Option<&str>) -> Result<Standing, StoreError> {
-        either!(self, store => store.standing(payer, hash))
+    pub async fn pool_usage(&self, payer: &Payer, hash: Option<&str>) -> Result<PoolUsage, StoreError> {
+        either!(self, store => store.pool_usage(payer, hash))
     }
 
-    /// Takes one of `most` places in a window of `span` that all instances share; when none is free, how long to wait. `None`
+    /// Counts a hit in a window of `span` that all instances share and that takes `most` hits; when it is full, how long to wait. `None`
     /// where instances share nothing and each keeps its own windows.
     pub async fn hit(&self, who: &str, most: u32, span: Duration) -> Option<Result<Option<Duration>, StoreError>> {
         match self {
@@ -385,11 +385,11 @@ impl Store {
     }
 
     /// The rows after the cursor, oldest first, at most a page of them.
-    pub async fn entries(&self, filter: &Filter, after: Option<&Cursor>) -> Result<Vec<Entry>, StoreError> {
+    pub async fn entries(&self, filter: &LedgerFilter, after: Option<&Cursor>) -> Result<Vec<Entry>, StoreError> {
         either!(self, store => store.entries(filter, after))
     }
 
-    /// Where a counter and its rows disagree: nowhere, unless somebody wrote into the database by hand.
+    /// Where a counter and its rows disagree, which happens only when somebody edited the database by hand.
     pub async fn imbalances(&self) -> Result<Vec<Imbalance>, StoreError> {
         either!(self, store => store.imbalances())
     }
@@ -399,12 +399,12 @@ impl Store {
         either!(self, store => store.purge(before))
     }
 
-    /// Forgets holds and windows that have run out.
+    /// Deletes expired reservations and windows.
     pub async fn sweep(&self) -> Result<(), StoreError> {
         either!(self, store => store.sweep())
     }
 
-    /// Whether the holder may do the named work for this long. Whoever has it may renew it.
+    /// Takes or renews the lease on the named work; false while another holder has it.
     pub async fn lease(&self, name: &str, holder: &str, span: Duration) -> Result<bool, StoreError> {
         either!(self, store => store.lease(name, holder, span))
     }
@@ -423,7 +423,7 @@ impl Store {
         either!(self, store => store.delivered(payer, up_to))
     }
 
-    /// The payer's events wait for this long after a failure.
+    /// Postpones the payer's events for this long after a failure.
     pub async fn delay(&self, payer: &str, span: Duration, reason: &str) -> Result<(), StoreError> {
         either!(self, store => store.delay(payer, span, reason))
     }
@@ -434,7 +434,7 @@ impl Store {
         on!(self, store => { Ok(sqlx::query_scalar(sql).fetch_one(store.pool()).await?) })
     }
 
-    pub async fn waiting(&self) -> Result<Vec<Waiting>, StoreError> {
+    pub async fn waiting(&self) -> Result<Vec<OutboxBacklog>, StoreError> {
         either!(self, store => store.waiting())
     }
 }
@@ -443,7 +443,7 @@ fn millis(span: Duration) -> i64 {
     i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// A migration that this binary does not know was made by a newer one.
+/// A migration that this binary does not know was applied by a newer one.
 fn migration_failed(error: sqlx::migrate::MigrateError, migrator: &sqlx::migrate::Migrator) -> StoreError {
     let known = migrator.iter().map(|migration| migration.version).max().unwrap_or_default();
     match error {

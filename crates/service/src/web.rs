@@ -1,5 +1,5 @@
-//! HTTP: what a request says beside what it asks (key, client address, cookies' security, request id), bounds, and how answers and refusals are
-//! sent. Who may call is decided in `app`; which path leads where is in `router`.
+//! HTTP: what a request carries beside its body (key, client address, cookies' security, request id), size limits, and how answers and
+//! refusals are sent. Who may call is decided in `app`; which path leads where is in `router`.
 
 mod client;
 mod failure;
@@ -17,12 +17,12 @@ use crate::app::App;
 use crate::config::Config;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use client::address as client_address;
-pub(crate) use finished::Finished;
+pub(crate) use finished::StaticFile;
 pub(crate) use gate::{bearer, keyed, request_id};
 pub(crate) use request_id::carry as carry_request_id;
 pub(crate) use scrape::{gather_metrics, scrape};
 
-/// What a request may bring.
+/// Limit of a request's body.
 pub(crate) const BODY_BYTES_MAX: u64 = 1024 * 1024;
 
 /// What the handlers share. It is copied several times for each request, so it is one pointer.

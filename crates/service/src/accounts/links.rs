@@ -1,8 +1,8 @@
-//! One-time links: the first makes the operator, those that an operator gives out set a password.
+//! One-time links: the first makes somebody the operator; those that an operator hands out set a password.
 
 use std::time::Duration;
 
-use super::{AccountError, Accounts, Token, checked_email, digest, new_session, passwords};
+use super::{AccountError, Accounts, SecretToken, checked_email, digest, new_session, passwords};
 use crate::auth;
 use crate::limits::Counted;
 use crate::store::{Link, StoreError};
@@ -21,16 +21,16 @@ pub(crate) enum LinkKind {
 
 impl Accounts {
     /// While there is no operator: a fresh link to become it. Older ones end.
-    pub(crate) async fn first_link(&self) -> Result<Option<Token>, StoreError> {
-        let token = Token::fresh();
+    pub(crate) async fn first_link(&self) -> Result<Option<SecretToken>, StoreError> {
+        let token = SecretToken::fresh();
         let made = self.store.operator_link(&digest(token.text()), LINK).await?;
         Ok(made.then_some(token))
     }
 
     /// A fresh link to set the password of this address's owner, who is made if there is none. Older ones end.
-    pub(crate) async fn password_link(&self, email: &str) -> Result<Token, AccountError> {
+    pub(crate) async fn password_link(&self, email: &str) -> Result<SecretToken, AccountError> {
         let email = checked_email(email)?;
-        let token = Token::fresh();
+        let token = SecretToken::fresh();
         self.store.password_link(&auth::new_owner_id(), &email, &digest(token.text()), LINK).await?;
         Ok(token)
     }
@@ -43,15 +43,15 @@ impl Accounts {
         }))
     }
 
-    /// Uses the link up and signs in. `email` counts for the operator's link only: the other names its owner. An account that
-    /// stands at that address becomes the operator's only with its own password.
+    /// Uses the link up and signs in. `email` counts for the operator's link only: the other names its owner. An existing account at that
+    /// address becomes the operator's only with that account's password.
     pub(crate) async fn take_link(
         &self,
         address: &str,
         token: &str,
         email: &str,
         password: &str,
-    ) -> Result<Token, AccountError> {
+    ) -> Result<SecretToken, AccountError> {
         self.count(Counted::PasswordByAddress(address)).await?;
         let token_hash = digest(token);
         let is_taken = match self.store.link(&token_hash).await?.ok_or(GONE)? {
@@ -66,7 +66,12 @@ impl Accounts {
         is_taken.ok_or(GONE)
     }
 
-    async fn take_operator_link(&self, token_hash: &[u8], email: &str, password: &str) -> Result<Token, AccountError> {
+    async fn take_operator_link(
+        &self,
+        token_hash: &[u8],
+        email: &str,
+        password: &str,
+    ) -> Result<SecretToken, AccountError> {
         let email = checked_email(email)?;
         let known = match self.store.account(&email).await? {
             Some(account) => {

@@ -6,7 +6,7 @@ use crate::store::StoreError;
 
 const OWNERS_MAX: i64 = 1_000;
 
-/// Proof that an operator asks: there is no other way to one than `Person::operator`.
+/// Proof that the caller is an operator: only `Person::operator` makes one.
 #[derive(Debug)]
 pub(crate) struct Operator(());
 

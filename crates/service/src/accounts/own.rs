@@ -1,4 +1,4 @@
-//! What is a person's own: keys, days, readings and reviews.
+//! The data that a person owns: keys, days, readings and reviews.
 
 use engine::{Category, TxHash};
 
@@ -9,12 +9,12 @@ use crate::store::{Key, Payer, StoreError};
 /// Valid keys of one owner at once.
 pub(crate) const KEYS_MAX: i64 = 20;
 pub(crate) const COMMENT_BYTES_MAX: usize = 2_000;
-/// Readings that one page brings.
+/// Readings per page.
 const READINGS_MAX: i64 = 1_000;
-/// What is looked for has at most so many bytes; more finds nothing.
+/// Longest search text in bytes; a longer one finds nothing.
 const TEXT_BYTES_MAX: usize = 200;
 
-/// What no identifier and no search has. PostgreSQL takes no NUL in a text at all.
+/// Characters that occur in no identifier and no search. PostgreSQL rejects NUL in any text.
 pub(super) fn is_plain(text: &str) -> bool {
     text.len() <= TEXT_BYTES_MAX && !text.chars().any(char::is_control)
 }
@@ -30,7 +30,7 @@ impl Accounts {
         self.store.owner_keys(&person.owner_id).await
     }
 
-    /// On the person's own tier. The key's text is seen this once.
+    /// On the person's own tier. The key's text is returned only here.
     pub(crate) async fn create_key(&self, person: &Person, name: &str) -> Result<String, KeyError> {
         let name = auth::checked_name(name)?;
         let (id, key) = auth::new_key();
@@ -56,7 +56,7 @@ impl Accounts {
         self.store.usage(owner_id, days).await
     }
 
-    /// The newest readings first. A page goes on where the cursor of the last row of the page before stands.
+    /// The newest readings first. A page starts after the cursor of the last row of the page before.
     pub(crate) async fn recent(
         &self,
         owner_id: &str,
@@ -93,7 +93,7 @@ impl Accounts {
         self.store.unreviewed(&person.owner_id).await
     }
 
-    /// What the person makes of a reading; once more replaces it. False where the person has no such reading.
+    /// The person's review of a reading; a second one replaces the first. False where the person has no such reading.
     pub(crate) async fn review(
         &self,
         person: &Person,
@@ -103,7 +103,7 @@ impl Accounts {
         comment: &str,
     ) -> Result<bool, AccountError> {
         let category = Category::parse(category).ok_or(AccountError::Invalid("That is not a category."))?;
-        // Browsers end lines with both.
+        // Browsers send CR LF.
         let comment = comment.replace("\r\n", "\n");
         if comment.len() > COMMENT_BYTES_MAX {
             return Err(AccountError::Invalid("A comment has at most 2,000 bytes."));
@@ -117,7 +117,7 @@ impl Accounts {
         Ok(self.store.review(&person.owner_id, hash, wallet, category.name(), &comment).await?)
     }
 
-    /// Takes the review back; false where there was none.
+    /// Deletes the review; false where there was none.
     pub(crate) async fn unreview(&self, person: &Person, hash: &str, wallet: &str) -> Result<bool, StoreError> {
         Ok(is_plain(hash) && is_plain(wallet) && self.store.unreview(&person.owner_id, hash, wallet).await?)
     }

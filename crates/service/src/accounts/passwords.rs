@@ -1,5 +1,4 @@
-//! Passwords: what is taken for one, and argon2id, which costs so much by design that it runs beside the service and never more than
-//! a few at once.
+//! Passwords: which are accepted, and argon2id, which is slow by design and so runs on blocking threads, only a few at once.
 
 use std::sync::Arc;
 
@@ -9,13 +8,13 @@ use argon2::{Algorithm, Argon2, Params, Version};
 use tokio::sync::Semaphore;
 
 use super::AccountError;
-use crate::store::{Account, StoreError};
+use crate::store::{StoreError, UserAccount};
 
 const BYTES_MIN: usize = 10;
 const BYTES_MAX: usize = 256;
-/// Guessing must not take the processors from those who classify.
+/// Password guessing must not starve classification of CPU.
 const RUNNING_MAX: usize = 2;
-/// Who comes when so many wait is told to come back.
+/// Callers past this many waiting are told to retry later.
 const WAITING_MAX: usize = 100;
 
 pub(super) fn check(password: &str, email: &str) -> Result<(), AccountError> {
@@ -31,11 +30,11 @@ pub(super) fn check(password: &str, email: &str) -> Result<(), AccountError> {
     Ok(())
 }
 
-/// How much work a password is.
+/// Cost of hashing a password.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Cost {
     Recommended,
-    /// For tests that are not about it.
+    /// For tests that are not about passwords.
     #[cfg(test)]
     Least,
 }
@@ -70,8 +69,12 @@ impl Passwords {
             .map_err(|error| StoreError::Unusable(format!("a password could not be hashed: {error}")).into())
     }
 
-    /// The account, if this is its password. Without an account it costs the same and is wrong.
-    pub(super) async fn shown(&self, account: Option<Account>, password: &str) -> Result<Account, AccountError> {
+    /// The account, if this is its password. Without an account the check takes as long and fails.
+    pub(super) async fn shown(
+        &self,
+        account: Option<UserAccount>,
+        password: &str,
+    ) -> Result<UserAccount, AccountError> {
         if password.len() > BYTES_MAX {
             return Err(AccountError::Wrong);
         }
@@ -99,7 +102,7 @@ impl Passwords {
         };
         let turn = Arc::clone(&self.running).acquire_owned().await;
         let done = tokio::task::spawn_blocking(move || {
-            // Given back when the work is done, also when nobody waits for it any more.
+            // Released when the hashing is done, also when the caller has gone.
             let _turn = turn;
             work()
         });
@@ -125,7 +128,7 @@ mod tests {
         let hash = passwords.hash("correct horse battery").await.unwrap();
         assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
         assert_ne!(hash, passwords.hash("correct horse battery").await.unwrap(), "each has its own salt");
-        let account = |hash: &str| Account {
+        let account = |hash: &str| UserAccount {
             owner_id: "o".to_owned(),
             email: "a@b".to_owned(),
             password_hash: hash.to_owned(),

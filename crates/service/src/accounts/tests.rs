@@ -25,7 +25,7 @@ impl std::ops::Deref for Desk {
 }
 
 impl Desk {
-    /// Without a limit on calls: what guards passwords holds all the same.
+    /// Without a rate limit on calls: the limits on password attempts apply all the same.
     async fn open() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let clock = Arc::new(AtomicI64::new(NOON));
@@ -82,7 +82,7 @@ async fn what_is_no_address_or_password_is_told() {
 async fn guessing_is_limited_by_account_and_by_address() {
     let desk = Desk::open().await;
     desk.sign_up(HERE, "a@example.com", PASSWORD).await.unwrap();
-    let seconds = |tried: Result<Token, AccountError>| match tried {
+    let seconds = |tried: Result<SecretToken, AccountError>| match tried {
         Err(AccountError::TooMany { seconds }) => Some(seconds),
         Ok(_) | Err(_) => None,
     };

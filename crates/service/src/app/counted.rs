@@ -1,5 +1,5 @@
-//! Classification that is paid for. Quota is reserved per hash before the work, in input order; what turned out free or failed releases it to
-//! the next item that waits; and no answer leaves before what it cost is on disk.
+//! Classification that counts against quota. Quota is reserved per hash before the work, in input order; free and failed items release
+//! their reservation to the next waiting item; and no answer is sent before its ledger row is on disk.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,15 +7,15 @@ use std::sync::Arc;
 use engine::{Classification, TxHash};
 
 use super::App;
-use super::door::Call;
+use super::door::AdmittedCall;
 use super::reader::{Answer, Sought};
 use crate::error::ApiError;
-use crate::store::{Grant, Outcome, Posted, Settled, Turn, Turned};
+use crate::store::{Grant, Posted, SettleOutcome, Settled, Turn, Turned};
 
 /// One answer per item, in input order; `quota_exceeded` for the whole call when every item would be refused.
 pub(super) async fn read(
     app: &App,
-    call: &Call,
+    call: &AdmittedCall,
     items: Vec<Result<Sought, ApiError>>,
 ) -> Result<Vec<Answer>, ApiError> {
     let item_count = items.len();
@@ -25,7 +25,7 @@ pub(super) async fn read(
     for (at, item) in items.into_iter().enumerate() {
         let sought = match item {
             Ok(sought) => sought,
-            // It cannot be looked for, so nothing is reserved for it.
+            // Its chain is not served, so nothing is reserved for it.
             Err(error) => {
                 answers.push(Some(Err(error)));
                 continue;
@@ -49,8 +49,12 @@ pub(super) async fn read(
     Ok(answers.into_iter().map(|answer| answer.unwrap_or(Err(ApiError::Internal))).collect())
 }
 
-/// What was classified before in this period, read anew; anything else is left alone and costs nothing.
-pub(super) async fn again(app: &App, call: &Call, sought: Sought) -> Result<Option<Arc<Classification>>, ApiError> {
+/// Reads a hash again that was classified before in this period; any other hash is not read and costs nothing.
+pub(super) async fn again(
+    app: &App,
+    call: &AdmittedCall,
+    sought: Sought,
+) -> Result<Option<Arc<Classification>>, ApiError> {
     let mut quota = QuotaCall::new(app, call);
     let mut group = HashGroup { hash: sought.item.hash, items: vec![(0, sought)], answers: Vec::new() };
     let first = quota.turn(&[], std::slice::from_ref(&group)).await?;
@@ -60,7 +64,7 @@ pub(super) async fn again(app: &App, call: &Call, sought: Sought) -> Result<Opti
             group.answers.pop().unwrap_or(Err(ApiError::Internal)).map(Some)
         }
         Some(Grant::Held) => {
-            // Nothing was read: what was reserved is released at once.
+            // Nothing was read: the reservation is released at once.
             quota.turn(&[&group], &[]).await?;
             Ok(None)
         }
@@ -82,9 +86,9 @@ impl HashGroup {
         let read = || self.answers.iter().filter_map(|answer| answer.as_deref().ok());
         let best = read().find(|row| is_billable(row)).or_else(|| read().next());
         let outcome = match best {
-            Some(row) if is_billable(row) => Outcome::Billable,
-            Some(_) => Outcome::Free,
-            None => Outcome::Void,
+            Some(row) if is_billable(row) => SettleOutcome::Billable,
+            Some(_) => SettleOutcome::Free,
+            None => SettleOutcome::Void,
         };
         Settled {
             hash: self.hash.to_string(),
@@ -103,7 +107,7 @@ impl HashGroup {
     }
 }
 
-/// A row that the engine flags for review was read as carefully as any other, and counts whatever its category. A floor of the caller's own
+/// A row that the engine flags for review counts whatever its category, since it took the same work. A confidence floor of the caller
 /// changes no price: an approval is free on every interface.
 fn is_billable(row: &Classification) -> bool {
     (row.needs_review && !row.is_floored) || !row.category.is_free()
@@ -112,17 +116,17 @@ fn is_billable(row: &Classification) -> bool {
 /// What one call reserves and settles at the ledger.
 struct QuotaCall<'a> {
     app: &'a App,
-    call: &'a Call,
+    call: &'a AdmittedCall,
     call_id: String,
     period: Option<String>,
 }
 
 impl<'a> QuotaCall<'a> {
-    fn new(app: &'a App, call: &'a Call) -> Self {
+    fn new(app: &'a App, call: &'a AdmittedCall) -> Self {
         Self { app, call, call_id: format!("{:032x}", rand::random::<u128>()), period: None }
     }
 
-    /// Two turns at the ledger, one before the work and one after; a third only where places came back to items that wait.
+    /// Two ledger transactions, one before the work and one after; a third only where released reservations went to waiting items.
     async fn serve(&mut self, groups: Vec<HashGroup>, item_count: usize) -> Result<Vec<(usize, Answer)>, ApiError> {
         let mut done = Vec::with_capacity(item_count);
         if groups.is_empty() {
@@ -139,7 +143,7 @@ impl<'a> QuotaCall<'a> {
         post(granted, &second, &mut done);
         let (mut granted, mut waiting) = split(waiting, &second);
         if !granted.is_empty() {
-            // All who wait are read at once, and what they came to is settled in order, so that passing places on costs nothing.
+            // All waiting groups are read at once and settled in order, so that passing reservations on needs no further transaction.
             self.read(granted.iter_mut().map(|(group, _)| group).chain(&mut waiting)).await;
             granted.extend(waiting.drain(..).map(|group| (group, Grant::Held)));
             let third = self.settle(&granted, &[]).await?;
@@ -149,7 +153,8 @@ impl<'a> QuotaCall<'a> {
         Ok(done)
     }
 
-    /// Settles what was held and asks for what waits. Repeats have been before: where nothing else was read, no place comes back.
+    /// Settles the reserved groups and requests reservations for the waiting ones. Repeats hold no reservation: where nothing else was
+    /// read, none is released and the ledger is not asked.
     async fn settle(&mut self, read: &[(HashGroup, Grant)], waiting: &[HashGroup]) -> Result<Turned, ApiError> {
         let held = read.iter().filter(|(_, grant)| *grant == Grant::Held);
         let settled: Vec<&HashGroup> = held.map(|(group, _)| group).collect();
@@ -160,7 +165,7 @@ impl<'a> QuotaCall<'a> {
         self.turn(&settled, waiting).await
     }
 
-    /// What is known to be a repeat needs no turn.
+    /// Known repeats need no ledger transaction.
     async fn reserve(&mut self, groups: &[HashGroup]) -> Result<Turned, ApiError> {
         let payer = &self.call.caller().payer;
         match self.app.repeats.all_known(payer, groups.iter().map(|group| &group.hash)) {
@@ -202,7 +207,7 @@ impl<'a> QuotaCall<'a> {
     }
 }
 
-/// Hands out the answers, except those that found no place in the end.
+/// Hands out the answers, except those whose settlement was refused.
 fn post(granted: Vec<(HashGroup, Grant)>, turned: &Turned, done: &mut Vec<(usize, Answer)>) {
     let mut posted = turned.posted.iter();
     for (group, grant) in granted {
@@ -213,7 +218,7 @@ fn post(granted: Vec<(HashGroup, Grant)>, turned: &Turned, done: &mut Vec<(usize
     }
 }
 
-/// Those who may be read now, and those who wait.
+/// The groups that may be read now, and those that wait.
 fn split(groups: Vec<HashGroup>, turned: &Turned) -> (Vec<(HashGroup, Grant)>, Vec<HashGroup>) {
     let mut granted = Vec::new();
     let mut waiting = Vec::new();

@@ -1,8 +1,8 @@
-//! The door: every call of every interface comes in here, over HTTP or not. It finds out who calls, holds callers to their rate, and runs what
-//! was begun to its end, so that what was reserved is settled also when whoever asked has gone.
+//! The entry of every call of every interface, over HTTP or not. It identifies the caller, enforces the rate limit, and runs each started
+//! call to its end, so that reservations are settled even when the caller has gone.
 //!
-//! The order is the contract's: who calls, then how often, then what is asked. So an interface identifies its caller, has the call admitted,
-//! reads the request, and hands both to a use case, which takes nothing but an admitted `Call`.
+//! The contract fixes the order of the checks: who calls, then how often, then what is asked. So an interface identifies its caller, has
+//! the call admitted, reads the request, and hands both to a use case, which takes nothing but an `AdmittedCall`.
 
 #[cfg(test)]
 mod tests;
@@ -20,17 +20,17 @@ use crate::store::Payer;
 
 const REQUEST_ID_CHARS_MAX: usize = 64;
 
-/// What a caller shows of a key.
+/// What a caller presents as a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Presented<'a> {
     Nothing,
     /// It may or may not be valid.
     Key(&'a str),
-    /// Something that cannot hold a key.
+    /// A header that cannot hold a key.
     Malformed,
 }
 
-/// Names a call in its answer, its log lines and its rows of the ledger.
+/// Identifies a call in its answer, its log lines and its ledger rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RequestId(Arc<str>);
 
@@ -39,7 +39,7 @@ impl RequestId {
         Self(format!("{:032x}", rand::random::<u128>()).into())
     }
 
-    /// A caller's own, if it is 1 to 64 of `[A-Za-z0-9._-]`.
+    /// The caller's own id, if it is 1 to 64 of `[A-Za-z0-9._-]`.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
         let fits = (1..=REQUEST_ID_CHARS_MAX).contains(&text.len());
@@ -55,14 +55,14 @@ impl RequestId {
     }
 }
 
-/// A call that was let in: who pays for it, and its id. Only the door makes one, after it has counted it.
+/// A call that passed the rate limit: who pays for it, and its id. Only this module makes one, after counting it.
 #[derive(Debug, Clone)]
-pub(crate) struct Call {
+pub(crate) struct AdmittedCall {
     caller: Arc<Caller>,
     request_id: RequestId,
 }
 
-impl Call {
+impl AdmittedCall {
     pub(crate) fn caller(&self) -> &Caller {
         &self.caller
     }
@@ -73,7 +73,8 @@ impl Call {
 }
 
 impl App {
-    /// Whose key it is. Whoever has no valid one is counted by address, so that keys cannot be guessed; past the limit it is told to wait.
+    /// The owner of the key. Calls without a valid key are counted by address, so that keys cannot be guessed; past the limit they are told
+    /// to wait.
     pub(crate) async fn identify(&self, presented: Presented<'_>, address: &str) -> Result<Arc<Caller>, ApiError> {
         let caller = match presented {
             Presented::Key(key) => self.auth.caller(key).await?,
@@ -88,19 +89,19 @@ impl App {
         }
     }
 
-    /// Whoever is signed in pays from the same pool as its keys.
+    /// A signed-in caller pays from the same pool as the owner's keys.
     pub(crate) async fn signed_in(&self, person: &Person) -> Result<Arc<Caller>, ApiError> {
         let owner = self.accounts.owner(person).await?.ok_or(ApiError::Unauthorized)?;
         Ok(Arc::new(self.auth.owner_caller(&owner)))
     }
 
-    /// Whoever calls without a key pays from a small daily pool of its address.
+    /// A caller without a key pays from a small daily pool of its address.
     pub(crate) fn anonymous(&self, address: &str) -> Arc<Caller> {
         Arc::new(Caller { key_id: String::new(), payer: Payer::anonymous(address, self.pool_anon) })
     }
 
-    /// Counts a call of a key, or of a payer who needs none; one too many is refused, and remembered for its owner.
-    pub(crate) async fn admit(&self, caller: Arc<Caller>, request_id: RequestId) -> Result<Call, ApiError> {
+    /// Counts a call of a key, or of a payer who needs none; one too many is refused, and the refusal is recorded for its owner.
+    pub(crate) async fn admit(&self, caller: Arc<Caller>, request_id: RequestId) -> Result<AdmittedCall, ApiError> {
         let who = match caller.key_id.as_str() {
             "" => Counted::ClassifyByPayer(&caller.payer.id),
             key_id => Counted::Classify { key_id },
@@ -109,10 +110,10 @@ impl App {
         if let Err(error @ ApiError::RateLimited { .. }) = &counted {
             self.history.refused(&caller.payer, error.code(), 1);
         }
-        counted.map(|()| Call { caller, request_id })
+        counted.map(|()| AdmittedCall { caller, request_id })
     }
 
-    /// Who asks what is left, counted apart from calls: per key, or per address for whoever shows none.
+    /// The caller of a quota query, which is counted apart from calls: per key, or per address where none is presented.
     pub(crate) async fn admit_to_status(&self, presented: Presented<'_>, address: &str) -> Result<Asker, ApiError> {
         match presented {
             Presented::Nothing => {
@@ -139,27 +140,27 @@ impl App {
         }
     }
 
-    /// Runs a call to its end, under its id in the logs, also when whoever waits for it is gone: a reservation that nobody settles would be
-    /// missing in the pool until it expires.
+    /// Runs a call to its end, under its id in the logs, even when the caller hangs up: an unsettled reservation would be missing from the
+    /// pool until it expires.
     pub(super) async fn finish<T, F>(&self, request_id: &RequestId, work: F) -> Result<T, ApiError>
     where
         F: Future<Output = Result<T, ApiError>> + Send + 'static,
         T: Send + 'static,
     {
         let mut work = Box::pin(logs::of_request(request_id.shared(), work));
-        // What is done at the first poll needs no task: nobody can hang up before it.
+        // A future that is ready at the first poll needs no task: nobody can hang up before that.
         if let Poll::Ready(done) = futures_util::poll!(work.as_mut()) {
             return done;
         }
         self.calls.spawn(work).await.map_err(|_| ApiError::Internal)?
     }
 
-    /// Calls under way, also those whose caller has gone.
+    /// Calls in flight, also those whose caller has gone.
     pub(crate) fn calls_in_flight(&self) -> usize {
         self.calls.len()
     }
 
-    /// Waits for the calls under way. The ledger hears of each of them before it ends.
+    /// Waits for the calls in flight. Each settles with the ledger before it ends.
     pub(crate) async fn finished(&self) {
         self.calls.close();
         self.calls.wait().await;

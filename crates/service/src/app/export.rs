@@ -1,4 +1,4 @@
-//! What an owner takes along: readings and reviews as CSV, as RFC 4180 has it.
+//! The export of an owner's readings and reviews, as CSV (RFC 4180).
 
 use csv::{Terminator, WriterBuilder};
 
@@ -6,7 +6,7 @@ use super::App;
 use crate::accounts::{ReadingRow, Recent};
 use crate::error::ApiError;
 
-/// What one file holds; a larger account reads the ledger's export.
+/// Rows of one file; larger accounts use the ledger's export.
 const ROWS_MAX: usize = 10_000;
 const PAGE_ROWS: i64 = 1_000;
 
@@ -70,7 +70,7 @@ fn fields(row: &ReadingRow) -> [String; 14] {
     ]
 }
 
-/// A spreadsheet must not take a stranger's words for a formula.
+/// Token text comes from strangers, and a spreadsheet must not read it as a formula.
 fn tamed(field: String) -> String {
     if field.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{field}") } else { field }
 }

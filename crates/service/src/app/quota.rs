@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use super::App;
 use crate::auth::Caller;
 use crate::error::ApiError;
-use crate::store::{Resets, Standing};
+use crate::store::{PoolUsage, Resets};
 
 /// Which quota identity answered. `dev` is every pooled key, whatever its tier.
 #[derive(Debug, Serialize, ToSchema)]
@@ -92,7 +92,7 @@ impl App {
             Asker::Anonymous(caller) => (caller, QuotaKind::Anon),
         };
         let hash = hash.map(|hash| hash.to_string());
-        let Standing { used, is_counted } = self.store.standing(&caller.payer, hash.as_deref()).await?;
+        let PoolUsage { used, is_counted } = self.store.pool_usage(&caller.payer, hash.as_deref()).await?;
         let Some(limit) = caller.payer.limit else {
             let status = PartnerStatus {
                 kind: QuotaKind::Partner,

@@ -1,4 +1,4 @@
-//! From hashes to readings: which chain, what it says, and the engine's verdict. It knows nothing of keys or pools.
+//! From hashes to readings: finds the chain, fetches the facts, and asks the engine for the verdict. It knows nothing of keys or pools.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,13 +13,13 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared, WeakShared};
 
 use super::Item;
-use crate::cache::{Cache, CacheQuery, Facts};
+use crate::cache::{Cache, CacheQuery, CachedFacts};
 use crate::error::ApiError;
 use crate::logs;
 
 /// One transaction is given up after this long, whatever its upstreams do.
 const ITEM_SECONDS_MAX: u64 = 10;
-/// Fetches that are remembered before those that nobody waits for any more are cleared away.
+/// Size of the map of shared fetches from which on abandoned entries are evicted.
 const FETCHES_SWEPT_AT: usize = 1_000;
 
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(crate) struct Reader {
     fetches: Mutex<HashMap<Fetch, WeakShared<Fetching>>>,
 }
 
-/// An item whose chain was resolved: a name that no served chain has makes none.
+/// An item whose chain was resolved; a name that no served chain has is an error before this.
 #[derive(Debug, Clone)]
 pub(super) struct Sought {
     pub(super) item: Item,
@@ -54,7 +54,7 @@ fn wanted(sought: &[(usize, Sought)]) -> Vec<CacheQuery<'_>> {
 
 /// A transaction, and the chain that it was asked for on.
 type Fetch = (TxHash, Option<String>);
-/// A fetch that several callers may wait for. Whoever still waits drives it, so none is lost with the one who began it.
+/// A fetch that several callers may wait for. Any waiter polls it, so it goes on when the caller who started it hangs up.
 type Fetching = BoxFuture<'static, Result<Fetched, FetchError>>;
 
 pub(crate) type Answer = Result<Arc<Classification>, ApiError>;
@@ -64,7 +64,7 @@ impl Reader {
         Self { knowledge, registry, upstreams, cache, fetches: Mutex::default() }
     }
 
-    /// Resolves the chain that an item names. Later steps take it from here.
+    /// Resolves the chain that an item names, once; later steps use the result.
     pub(super) fn seek(&self, item: Item) -> Result<Sought, ApiError> {
         let pinned = item.chain.as_deref().map(|name| self.served(name)).transpose()?;
         Ok(Sought { item, pinned })
@@ -97,7 +97,7 @@ impl Reader {
         let mut running = Vec::with_capacity(missing.len());
         for ((at, sought), known) in missing.into_iter().zip(known) {
             let (hash, reader) = (sought.item.hash, Arc::clone(self));
-            // A task of its own, so that a fault in one item stays in that item.
+            // Each in its own task, so that a panic fails one item only.
             let task = tokio::spawn(logs::carried(async move { reader.classify(&sought, known).await }));
             running.push((at, hash, task));
         }
@@ -111,14 +111,14 @@ impl Reader {
         answers
     }
 
-    /// The same, as the rows of a batch: what failed stays in its place with its error.
+    /// The same, as the rows of a batch: a failed item keeps its place and carries its error.
     pub(crate) async fn rows(self: &Arc<Self>, items: Vec<Item>) -> Vec<Arc<Classification>> {
         let named: Vec<(TxHash, Option<String>)> = items.iter().map(|item| (item.hash, item.tx_id.clone())).collect();
         let results = self.read(items.into_iter().map(|item| self.seek(item)).collect()).await;
         named.into_iter().zip(results).map(|((hash, id), result)| self.row(hash, id, result)).collect()
     }
 
-    /// An answer as a row of a batch. What has no name of its own is shared with whoever else is told the same.
+    /// An answer as a row of a batch. A row without an `id` of its own shares the cached value instead of copying it.
     pub(super) fn row(&self, hash: TxHash, id: Option<String>, answer: Answer) -> Arc<Classification> {
         let mut row = answer.unwrap_or_else(|error| Arc::new(self.errored(hash, &error)));
         if id.is_some() {
@@ -127,7 +127,7 @@ impl Reader {
         row
     }
 
-    async fn classify(self: &Arc<Self>, sought: &Sought, known: Option<Arc<Facts>>) -> Answer {
+    async fn classify(self: &Arc<Self>, sought: &Sought, known: Option<Arc<CachedFacts>>) -> Answer {
         match tokio::time::timeout(Duration::from_secs(ITEM_SECONDS_MAX), self.answer(sought, known)).await {
             Ok(answer) => answer,
             Err(_) => Err(ApiError::Upstream {
@@ -138,14 +138,14 @@ impl Reader {
         }
     }
 
-    async fn answer(self: &Arc<Self>, sought: &Sought, known: Option<Arc<Facts>>) -> Answer {
+    async fn answer(self: &Arc<Self>, sought: &Sought, known: Option<Arc<CachedFacts>>) -> Answer {
         let (pinned, Item { hash, question, .. }) = (sought.slug(), &sought.item);
         let known = known.and_then(|facts| facts.decode(*hash, &self.upstreams));
         let (fetched, is_new) = match known {
             Some(fetched) => (fetched, false),
             None => (self.fetch(*hash, pinned.map(str::to_owned)).await?, true),
         };
-        let Finished { fetched, has_learned, answer } = finish(fetched, question, &self.knowledge).await?;
+        let FinishedReading { fetched, has_learned, answer } = finish(fetched, question, &self.knowledge).await?;
         if is_new || has_learned {
             self.cache.keep_facts(*hash, pinned, &fetched);
         }
@@ -154,7 +154,7 @@ impl Reader {
         Ok(corrected(row, pinned))
     }
 
-    /// Callers who want the same transaction at the same moment share one fetch.
+    /// Concurrent fetches of one transaction are coalesced.
     fn fetch(self: &Arc<Self>, hash: TxHash, pinned: Option<String>) -> Shared<Fetching> {
         let mut fetches = self.fetches.lock().unwrap_or_else(PoisonError::into_inner);
         if fetches.len() >= FETCHES_SWEPT_AT {
@@ -228,7 +228,7 @@ impl Reader {
 }
 
 /// Facts with everything that a question needs, and the engine's answer to it.
-pub(crate) struct Finished {
+pub(crate) struct FinishedReading {
     fetched: Fetched,
     /// Whether the nodes were asked for anything more.
     has_learned: bool,
@@ -236,12 +236,13 @@ pub(crate) struct Finished {
     pub(crate) answer: Option<Classification>,
 }
 
-/// Asks the engine; while it names needs, the chain's nodes answer them, and in the last round it does without.
+/// Asks the engine; while it names needs, they are fetched from the chain's nodes and it is asked again. In the last round it answers with
+/// what is there.
 pub(crate) async fn finish(
     mut fetched: Fetched,
     question: &Question,
     knowledge: &Knowledge,
-) -> Result<Finished, FetchError> {
+) -> Result<FinishedReading, FetchError> {
     let mut has_learned = false;
     let mut read = engine::read(fetched.facts(), question, knowledge, Missing::Ask);
     for round in 1..=NEED_ROUNDS_MAX {
@@ -251,7 +252,7 @@ pub(crate) async fn finish(
         let missing = if round == NEED_ROUNDS_MAX { Missing::Accept } else { Missing::Ask };
         read = engine::read(fetched.facts(), question, knowledge, missing);
     }
-    Ok(Finished { fetched, has_learned, answer: read.ok().and_then(Read::done) })
+    Ok(FinishedReading { fetched, has_learned, answer: read.ok().and_then(Read::done) })
 }
 
 /// Says so where the transaction is on another chain than the one that was asked for.

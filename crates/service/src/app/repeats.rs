@@ -1,5 +1,5 @@
-//! Which hashes the ledger is known to hold, so that a repeat costs no turn at it. A row of the current period is never taken back: what
-//! was seen once stays true until the period ends. It touches nothing but memory.
+//! Cache of hashes that the ledger is known to hold, so that a repeat needs no ledger transaction. Rows of the current period are never
+//! deleted, so an entry stays true until the period ends. In memory only.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
@@ -9,15 +9,15 @@ use engine::TxHash;
 
 use crate::store::{Payer, Resets};
 
-/// Pairs of payer and hash that are remembered, at some 24 bytes each; past it memory begins anew.
+/// Cached pairs of payer and hash, at some 24 bytes each; past it the cache is emptied.
 const REPEATS_MAX: usize = 400_000;
-/// So near to the end of a period the ledger is asked: with a shared database its clock counts, not ours.
+/// This close to the end of a period the ledger is asked: with a shared database its clock decides, not ours.
 const SLACK_MILLIS: i64 = 5 * MINUTE_MILLIS;
 const MINUTE_MILLIS: i64 = 60_000;
 
 #[derive(Debug, Default)]
 pub(crate) struct Repeats {
-    /// Two digests under secrets of this process: nobody can find two pairs with one name.
+    /// Two digests keyed with secrets of this process, so that nobody can construct a collision.
     digests: [RandomState; 2],
     known: Mutex<KnownRepeats>,
 }
@@ -31,7 +31,7 @@ struct KnownRepeats {
 
 #[derive(Debug, Default)]
 struct Calendar {
-    /// The latest period that the ledger has spoken of: a clock that was set back reopens none.
+    /// The latest period that the ledger has answered with: a clock that was set back reopens none.
     latest: String,
     /// Whether that is the period of this minute, and safely so.
     is_now: bool,
@@ -74,7 +74,7 @@ impl Repeats {
         hashes.all(|hash| pairs.contains(&self.digest(payer, period, hash))).then(|| period.to_owned())
     }
 
-    /// What the ledger has just shown to hold.
+    /// Adds hashes that the ledger has just confirmed.
     pub(crate) fn learn(&self, payer: &Payer, period: &str, hashes: impl Iterator<Item = TxHash>) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(calendar) = known.calendar.get_mut(place(payer.resets)) {

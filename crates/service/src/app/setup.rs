@@ -51,7 +51,7 @@ pub(crate) async fn open(config: &Config, demo: Demo) -> anyhow::Result<App> {
     })
 }
 
-/// What reads transactions without a database, and remembers nothing beyond the process.
+/// A reader without a database; its cache ends with the process.
 pub(crate) fn reader(config: &Config, demo: Demo, record: Option<&Path>) -> anyhow::Result<Reader> {
     reader_over(config, demo, record, Shelf::Absent)
 }
@@ -107,7 +107,7 @@ fn refused(what: &str, faults: &[Fault]) -> anyhow::Error {
     anyhow::anyhow!("{what}:\n{}", lines.join("\n"))
 }
 
-/// What verdicts are made of, without an upstream: for commands that look at the rules alone.
+/// Rules and treatments without an upstream, for commands that only inspect the rules.
 pub(crate) fn knowledge(config: &Config) -> anyhow::Result<Knowledge> {
     knowledge_of(config, &registry(config, Demo::Off)?)
 }

@@ -64,7 +64,8 @@ impl CategoryList {
 
 /// What the rule packs know of an address or program.
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Known {
+#[schema(as = Known)]
+pub(crate) struct KnownAddress {
     /// The address as it is written on its chain.
     address: String,
     /// One row per pack, role and chain; empty when no pack knows it, which says nothing about it.
@@ -94,7 +95,7 @@ impl Reader {
     }
 
     /// On one chain, or on all that the packs name.
-    pub(crate) fn lookup(&self, address: Account, chain: Option<&str>) -> Result<Known, ApiError> {
+    pub(crate) fn lookup(&self, address: Account, chain: Option<&str>) -> Result<KnownAddress, ApiError> {
         let unknown = || ApiError::invalid_request("`chain`: no chain is called that");
         let chain = chain.map(|name| self.registry.find(name).ok_or_else(unknown)).transpose()?;
         let slug = chain.map(|chain| chain.rules_slug());
@@ -113,6 +114,6 @@ impl Reader {
                 })
             })
             .collect();
-        Ok(Known { address: address.to_string(), known })
+        Ok(KnownAddress { address: address.to_string(), known })
     }
 }

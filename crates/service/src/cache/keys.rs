@@ -1,4 +1,4 @@
-//! Under what name something is kept: what an answer depends on, in memory and on the shelf.
+//! Cache keys, in memory and on the shelf: everything that an answer depends on.
 
 use alloy_primitives::hex;
 use chains::Fetched;
@@ -7,8 +7,8 @@ use sha2::{Digest, Sha256};
 
 use super::CacheQuery;
 
-/// A transaction, and the chain that it was asked for on: `None` for one that no other chain can hold, whoever asks for it there or
-/// without a chain. Where it was asked for on another chain, it is that chain's absence which was shown.
+/// A transaction, and the chain that the caller named: `None` for a transaction that no other chain can hold, whether the caller named its
+/// chain or none. Where another chain was named, the entry depends on the transaction being absent there, so that chain is in the key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct TxKey {
     hash: TxHash,
@@ -20,7 +20,7 @@ pub(super) struct TxKey {
 pub(super) struct VerdictKey {
     pub(super) place: TxKey,
     wallet: Option<Account>,
-    /// A digest, for there may be a thousand of them.
+    /// A digest, since there may be a thousand of them.
     own_wallets: Option<[u8; 32]>,
     policy: Policy,
     explain: bool,
@@ -28,7 +28,7 @@ pub(super) struct VerdictKey {
 }
 
 impl<'a> CacheQuery<'a> {
-    /// The keys that an answer may be kept under.
+    /// The keys that an answer may be cached under.
     pub(super) fn places(&self) -> impl Iterator<Item = TxKey> + use<'a> {
         let (hash, pinned) = (self.hash, self.pinned);
         let anywhere = TxKey { hash, pinned: None };
@@ -43,7 +43,7 @@ impl<'a> CacheQuery<'a> {
 }
 
 impl TxKey {
-    /// A transaction that may appear on further chains is kept only for whoever names the chain.
+    /// A transaction that may appear on further chains is cached only for requests that name the chain.
     pub(super) fn of(hash: TxHash, pinned: Option<&str>, fetched: &Fetched) -> Option<Self> {
         let slug = fetched.chain().slug.as_str();
         match pinned {
@@ -55,7 +55,7 @@ impl TxKey {
         }
     }
 
-    /// Whether an entry under this key, of this chain, answers a question that pins that one.
+    /// Whether an entry under this key, read from this chain, answers a request that names `pinned`.
     pub(super) fn answers(&self, chain: &str, pinned: Option<&str>) -> bool {
         self.pinned.is_some() || pinned.is_none_or(|pinned| pinned == chain)
     }

@@ -17,7 +17,7 @@ use crate::store::backup::{Counts, Present, restore as fill};
 
 /// Standard output, or standard input.
 const STREAM: &str = "-";
-/// Hashes of keys and passwords, and who reads what: for the operator's eyes.
+/// A backup holds hashes of keys and passwords and who reads what, so only the operator may read it.
 const OWNER_ONLY: u32 = 0o600;
 
 #[derive(Debug, clap::Args)]
@@ -66,7 +66,7 @@ pub(super) async fn restore(config: &Config, args: &RestoreArgs) -> anyhow::Resu
     Ok(ExitCode::SUCCESS)
 }
 
-/// Under another name until all of it is on the disk: what has the name is whole.
+/// Written under another name until all of it is on disk, so a file with the final name is complete.
 async fn write(store: &Store, path: &Path) -> anyhow::Result<Counts> {
     if path.exists() {
         bail!("{} is there already", shown(path));

@@ -9,7 +9,7 @@ use super::terminal::{print, table};
 use crate::app;
 use crate::cache::kinds_of;
 use crate::config::Config;
-use crate::store::{Clearing, Pile, Shelf};
+use crate::store::{Clearing, Shelf, ShelfUsage};
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
@@ -42,13 +42,13 @@ pub(super) async fn run(config: &Config, command: &Command) -> anyhow::Result<Ex
     let shelf = Shelf::open(&config.database, &store)?;
     match command {
         Command::Show { json } => {
-            let piles = shelf.piles().await?;
+            let usage = shelf.usage().await?;
             if *json {
-                piles.iter().for_each(|pile| print(&format!("{}\n", line(pile))));
-            } else if piles.is_empty() {
+                usage.iter().for_each(|part| print(&format!("{}\n", line(part))));
+            } else if usage.is_empty() {
                 print("Nothing is kept.\n");
             } else {
-                print(&table(&["Kind", "Chain", "Rows", "Bytes", "Oldest", "Newest"], piles.iter().map(row)));
+                print(&table(&["Kind", "Chain", "Rows", "Bytes", "Oldest", "Newest"], usage.iter().map(row)));
             }
         }
         Command::Clear { only, chain } => {
@@ -64,25 +64,25 @@ pub(super) async fn run(config: &Config, command: &Command) -> anyhow::Result<Ex
     Ok(ExitCode::SUCCESS)
 }
 
-fn row(pile: &Pile) -> Vec<String> {
+fn row(part: &ShelfUsage) -> Vec<String> {
     vec![
-        word(&pile.kind).to_owned(),
-        pile.chain.clone(),
-        pile.rows.to_string(),
-        pile.bytes.to_string(),
-        when(pile.oldest),
-        when(pile.newest),
+        word(&part.kind).to_owned(),
+        part.chain.clone(),
+        part.rows.to_string(),
+        part.bytes.to_string(),
+        when(part.oldest),
+        when(part.newest),
     ]
 }
 
-fn line(pile: &Pile) -> serde_json::Value {
+fn line(part: &ShelfUsage) -> serde_json::Value {
     json!({
-        "kind": word(&pile.kind),
-        "chain": pile.chain,
-        "rows": pile.rows,
-        "bytes": pile.bytes,
-        "oldest": when(pile.oldest),
-        "newest": when(pile.newest),
+        "kind": word(&part.kind),
+        "chain": part.chain,
+        "rows": part.rows,
+        "bytes": part.bytes,
+        "oldest": when(part.oldest),
+        "newest": when(part.newest),
     })
 }
 

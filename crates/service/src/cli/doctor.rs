@@ -23,7 +23,7 @@ pub(super) struct Args {
 #[serde(rename_all = "snake_case")]
 enum State {
     Well,
-    /// It serves, and less than it could.
+    /// It serves, with reduced results or speed.
     Weak,
     Broken,
 }
@@ -82,13 +82,13 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
     let todo: usize =
         nodes.iter().map(|node| &node.todo).chain(parts.iter().map(|part| &part.todo)).map(|t| t.0.len()).sum();
     if args.json {
-        let nodes: Vec<_> = nodes.iter().map(nodes::Node::json).collect();
-        let parts: Vec<_> = parts.iter().map(surroundings::Part::json).collect();
+        let nodes: Vec<_> = nodes.iter().map(nodes::ProbedNode::json).collect();
+        let parts: Vec<_> = parts.iter().map(surroundings::CheckedPart::json).collect();
         print(&format!("{:#}\n", json!({ "well": todo == 0, "nodes": nodes, "parts": parts })));
     } else {
-        print(&table(&nodes::HEADER, nodes.iter().flat_map(nodes::Node::rows)));
+        print(&table(&nodes::HEADER, nodes.iter().flat_map(nodes::ProbedNode::rows)));
         print("\n");
-        print(&table(&surroundings::HEADER, parts.iter().flat_map(surroundings::Part::rows)));
+        print(&table(&surroundings::HEADER, parts.iter().flat_map(surroundings::CheckedPart::rows)));
         print(&match todo {
             0 => "\nAll is well.\n".to_owned(),
             1 => "\n1 thing needs doing.\n".to_owned(),

@@ -43,7 +43,7 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode> {
-    // Both files are read first: nobody waits for a long run to learn that one was broken.
+    // Both files are read first, so that a broken one fails before a long run.
     let mut labels = labels::open(&args.corpus)?;
     let earlier = args.against.as_deref().map(against::open).transpose()?;
     let reader = Arc::new(app::reader(config, if args.demo { Demo::On } else { Demo::Off }, None)?);

@@ -25,10 +25,10 @@ pub(super) struct Args {
 pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode> {
     let url = args.url.clone().unwrap_or_else(|| format!("http://{}", reachable(config.listen)));
     let path = if args.alive { "/healthz" } else { "/readyz" };
-    // Never through a proxy: the service itself is asked.
+    // Never through a proxy: it must reach this service itself.
     let client = chains::http::client_builder().no_proxy().timeout(Duration::from_secs(ANSWER_SECONDS_MAX)).build()?;
     let asked = client.get(format!("{}{path}", url.trim_end_matches('/'))).send().await;
-    // The address may hold a password, so the client's own words stay here.
+    // The address may hold a password, so the client's error text is not printed.
     let answer = asked.map_err(reqwest::Error::without_url).context("the service does not answer")?;
     let status = answer.status();
     if !status.is_success() {
@@ -38,7 +38,7 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-/// An address that means every interface is reached on this machine's own.
+/// An unspecified address (0.0.0.0, ::) is reached over loopback.
 fn reachable(listen: SocketAddr) -> SocketAddr {
     let loopback: IpAddr = if listen.is_ipv6() { Ipv6Addr::LOCALHOST.into() } else { Ipv4Addr::LOCALHOST.into() };
     SocketAddr::new(if listen.ip().is_unspecified() { loopback } else { listen.ip() }, listen.port())

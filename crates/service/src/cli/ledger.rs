@@ -11,7 +11,7 @@ use super::terminal::{print, table};
 use crate::app;
 use crate::config::Config;
 use crate::meter;
-use crate::store::{Entry, Filter, PAGE_ROWS_MAX, Purged, Store};
+use crate::store::{Entry, LedgerFilter, PAGE_ROWS_MAX, Purged, Store};
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
@@ -70,7 +70,7 @@ pub(super) async fn run(config: &Config, command: &Command) -> anyhow::Result<Ex
     let store = app::store(config).await?;
     match command {
         Command::Export { since, owner } => {
-            let filter = Filter { email: owner.as_ref().map(|email| email.to_lowercase()), ..since.filter() };
+            let filter = LedgerFilter { email: owner.as_ref().map(|email| email.to_lowercase()), ..since.filter() };
             export(&store, &filter, |entry| {
                 let mut row = serde_json::to_value(entry).unwrap_or_default();
                 if let Some(row) = row.as_object_mut() {
@@ -114,7 +114,7 @@ pub(super) async fn meter(config: &Config, command: &MeterCommand) -> anyhow::Re
             }
         }
         MeterCommand::Export { since } => {
-            let filter = Filter { is_metered_only: true, ..since.filter() };
+            let filter = LedgerFilter { is_metered_only: true, ..since.filter() };
             export(&store, &filter, |entry| meter::event(entry).to_string()).await?;
         }
     }
@@ -141,13 +141,13 @@ pub(super) async fn purge(config: &Config, args: &PurgeArgs) -> anyhow::Result<E
 }
 
 impl Since {
-    fn filter(&self) -> Filter {
-        Filter { since: self.since.map_or(0, Timestamp::as_millisecond), ..Filter::default() }
+    fn filter(&self) -> LedgerFilter {
+        LedgerFilter { since: self.since.map_or(0, Timestamp::as_millisecond), ..LedgerFilter::default() }
     }
 }
 
 /// Page by page, so that a year of rows fits into memory.
-async fn export(store: &Store, filter: &Filter, line: impl Fn(&Entry) -> String) -> anyhow::Result<()> {
+async fn export(store: &Store, filter: &LedgerFilter, line: impl Fn(&Entry) -> String) -> anyhow::Result<()> {
     let mut cursor = None;
     loop {
         let page = store.entries(filter, cursor.as_ref()).await?;

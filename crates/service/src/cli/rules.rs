@@ -67,7 +67,7 @@ pub(super) fn run(config: &Config, command: &Command) -> anyhow::Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-/// A pack as a page to read: what it is, where it stands, what each of its words means for tax, and the cases that show it.
+/// A pack as a page to read: what it is, where it is deployed, what each of its rows means for tax, and the cases that show it.
 fn page(pack: &Pack, treatments: &Treatments) -> String {
     let file = &pack.file;
     let mut out = format!("# {}\n\n{}\n", file.name, file.about);
@@ -211,12 +211,12 @@ fn rows(file: &PackFile, treatments: &Treatments, out: &mut String) {
     }
 }
 
-/// Whom an instruction speaks of.
+/// The account that an instruction is about.
 fn whom(row: &InstructionRow) -> String {
     let places = |places: &[usize]| places.iter().map(usize::to_string).collect::<Vec<_>>().join(" or ");
-    let stands = (!row.who.is_empty()).then(|| format!("whoever stands at position {}", places(&row.who)));
+    let at_position = (!row.who.is_empty()).then(|| format!("whoever stands at position {}", places(&row.who)));
     let owns = (!row.owner_of.is_empty()).then(|| format!("the owner of token account {}", places(&row.owner_of)));
-    let named: Vec<String> = [stands, owns].into_iter().flatten().collect();
+    let named: Vec<String> = [at_position, owns].into_iter().flatten().collect();
     if named.is_empty() { "whoever asks".to_owned() } else { named.join(", or ") }
 }
 

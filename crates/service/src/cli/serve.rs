@@ -16,7 +16,7 @@ use crate::config::Config;
 use crate::web::{self, Web};
 use crate::{error, meter, metrics, router};
 
-/// What is in flight at shutdown has this long to finish.
+/// Calls in flight at shutdown have this long to finish.
 const SHUTDOWN_SECONDS_MAX: u64 = 25;
 const HOUSEKEEPING_SECONDS: u64 = 2;
 const SWEEP_ROUNDS: u64 = 15;
@@ -61,8 +61,8 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
     };
     let local = listener.local_addr()?;
     tracing::info!(%local, chains = app.reader.served_slugs().len(), engine = app.reader.knowledge.engine, "serving");
-    welcome(&app, local).await;
-    tokio::spawn(keep_house(Arc::clone(&app)));
+    print_operator_link(&app, local).await;
+    tokio::spawn(housekeeping(Arc::clone(&app)));
     tokio::spawn(keep_history(Arc::clone(&app)));
     if let Some(sink) = &config.meter {
         tokio::spawn(meter::deliver(app.store.clone(), sink.clone()));
@@ -108,12 +108,12 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-/// While nobody is operator, each start gives out a new link to become it. It is for whoever started the service, and in no log. A
-/// database that takes nothing right now must not keep the service from starting.
-async fn welcome(app: &App, local: SocketAddr) {
+/// While there is no operator, each start prints a new link to become it, on standard error for the person who started the service, and
+/// never in a log. A database that refuses writes must not keep the service from starting.
+async fn print_operator_link(app: &App, local: SocketAddr) {
     match app.accounts.first_link().await {
         Ok(Some(token)) => {
-            // An address that means every interface opens nothing in a browser.
+            // A browser cannot open an unspecified address (0.0.0.0, ::).
             let local =
                 if local.ip().is_unspecified() { format!("localhost:{}", local.port()) } else { local.to_string() };
             eprintln!("There is no operator yet. Become it within a day: http://{local}/link/{}", token.text());
@@ -132,15 +132,15 @@ async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) -
     axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
 }
 
-/// For as long as the service runs, also while it finishes what is in flight.
+/// Runs as long as the service, also while calls in flight finish.
 async fn serve_metrics(listener: TcpListener, web: Web) {
     if let Err(error) = axum::serve(listener, router::metrics(web)).await {
         tracing::error!(%error, "metrics are no longer served");
     }
 }
 
-/// What nobody waits for: when keys were last used, and places and windows that have run out.
-async fn keep_house(app: Arc<App>) {
+/// Background work: writes when keys were last used, and deletes expired reservations and windows.
+async fn housekeeping(app: Arc<App>) {
     let mut rounds = tokio::time::interval(Duration::from_secs(HOUSEKEEPING_SECONDS));
     rounds.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     for round in 0u64.. {
@@ -148,7 +148,7 @@ async fn keep_house(app: Arc<App>) {
         if let Err(error) = app.auth.write_uses().await {
             tracing::warn!(%error, "when keys were last used could not be written");
         }
-        if let Err(error) = app.reader.cache.keep_house(round % TRIM_ROUNDS == 0).await {
+        if let Err(error) = app.reader.cache.housekeeping(round % TRIM_ROUNDS == 0).await {
             tracing::warn!(%error, "the cache could not be looked after");
         }
         if round % SWEEP_ROUNDS == 0 {
@@ -163,7 +163,7 @@ async fn keep_house(app: Arc<App>) {
     }
 }
 
-/// On its own, so that neither waits for the other when the database is away.
+/// In its own task, so that neither waits for the other when the database is down.
 async fn keep_history(app: Arc<App>) {
     let mut rounds = tokio::time::interval(Duration::from_secs(HISTORY_SECONDS));
     rounds.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

@@ -4,8 +4,7 @@ use std::io::Write;
 
 use comfy_table::{ContentArrangement, Table, presets};
 
-/// Everything that a command prints to standard output goes through here. A reader that has gone, as `head` does, is no
-/// fault.
+/// Everything that a command prints to standard output goes through here. A closed pipe, as after `head`, is no error.
 pub(super) fn print(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
 }

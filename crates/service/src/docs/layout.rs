@@ -3,17 +3,17 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::markdown::Rendered;
-use super::{CSS_PATH, DISCLAIMER, PAGES, Source};
+use super::{CSS_PATH, DISCLAIMER, PAGES, PageSource};
 
-/// Further pages that others serve.
+/// Further pages, served by other modules.
 const REFERENCE: [(&str, &str); 2] = [("/docs/api", "API reference"), ("/openapi.json", "OpenAPI document")];
 
-/// A page with a few sections is seen at a glance.
+/// A page with fewer sections than this needs no table of contents.
 const CONTENTS_MIN: usize = 3;
 
 const ICON: &str = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Crect width='16' height='16' rx='3' fill='%230b5d57'/%3E%3Cpath d='M4 4h8v2H9v7H7V6H4z' fill='%23fff'/%3E%3C/svg%3E";
 
-pub(super) fn page(source: &Source, page: &Rendered, engine: &str) -> String {
+pub(super) fn page(source: &PageSource, page: &Rendered, engine: &str) -> String {
     let markdown = format!("/docs/{}.md", source.slug);
     let title = if source.slug == "index" { "taxon docs".to_owned() } else { format!("{} · taxon docs", page.title) };
     let markup = html! {
@@ -55,7 +55,7 @@ pub(super) fn page(source: &Source, page: &Rendered, engine: &str) -> String {
     markup.into_string()
 }
 
-fn navigation(current: &Source) -> Markup {
+fn navigation(current: &PageSource) -> Markup {
     let mut groups: Vec<&str> = PAGES.iter().map(|page| page.group).collect();
     groups.dedup();
     html! {

@@ -1,4 +1,4 @@
-//! From Markdown to HTML: headings get the ids that GitHub gives them, links are led to their pages, and raw HTML is shown, not obeyed.
+//! From Markdown to HTML: headings get the ids that GitHub gives them, links are resolved to their pages, and raw HTML is shown as text.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ pub(super) struct Rendered {
     pub(super) html: String,
 }
 
-/// `linked` tells where a link leads; without an answer its words stand alone.
+/// `linked` resolves a link; where it returns nothing, only the words are shown.
 pub(super) fn render(text: &str, linked: &dyn Fn(&str) -> Option<String>) -> Rendered {
     let mut page = Rendered::default();
     let mut out: Vec<Event<'_>> = Vec::new();
@@ -54,7 +54,7 @@ pub(super) fn render(text: &str, linked: &dyn Fn(&str) -> Option<String>) -> Ren
         heading.as_mut().unwrap_or(&mut out).push(event);
     }
     html::push_html(&mut page.html, out.into_iter());
-    // What scrolls must be reached by the keyboard too. Text never holds a bare `<`.
+    // A scrolling element must be focusable by keyboard. Text never holds a bare `<`.
     page.html = page.html.replace("<pre>", "<pre tabindex=\"0\">");
     page
 }

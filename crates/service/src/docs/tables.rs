@@ -176,7 +176,7 @@ fn protocols(packs: &[Pack]) -> String {
 /// One line, so that the browser's own search finds all of it.
 fn protocol(pack: &Pack) -> String {
     let mut line = format!("- **{}** ({}) {}", words(&pack.name), code(&pack.id), words(&pack.file.about));
-    let chains = standing(&pack.file);
+    let chains = deployed_on(&pack.file);
     if !chains.is_empty() {
         let _ = write!(line, " On {}.", chains.into_iter().map(words).collect::<Vec<_>>().join(", "));
     }
@@ -187,7 +187,7 @@ fn protocol(pack: &Pack) -> String {
     line
 }
 
-fn standing(file: &PackFile) -> BTreeSet<&str> {
+fn deployed_on(file: &PackFile) -> BTreeSet<&str> {
     let contracts = file.contracts.values().flat_map(|chains| chains.keys());
     let factories = file.factory.iter().flat_map(|factory| factory.at.keys());
     let mut slugs: BTreeSet<&str> = contracts.chain(factories).map(String::as_str).collect();
@@ -215,7 +215,7 @@ fn host(text: &str) -> String {
 /// A link, if the address is one of the web; else its words alone.
 fn link(text: &str, address: &str) -> String {
     let Some(url) = web(address) else { return words(text) };
-    // Within <…> only these could end the address or stand for something else.
+    // Within <…> only these could end the address or mean something else.
     let address = url
         .as_str()
         .replace('\\', "%5C")
@@ -226,7 +226,7 @@ fn link(text: &str, address: &str) -> String {
     format!("[{}](<{address}>)", words(text))
 }
 
-/// Text that must come out as it stands, on one line: what Markdown would obey is escaped.
+/// Text that must be shown literally, on one line: Markdown syntax in it is escaped.
 fn words(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for word in text.split_whitespace() {
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_words_come_out_as_they_stand() {
+    fn hostile_words_are_shown_literally() {
         let shown = "`&lt;script&gt;alert(1)&lt;/script&gt; **x** [a](javascript:alert(1)) | &amp;lt;b&amp;gt; # y ~~z~~ &lt;https://evil.example&gt;";
         assert_eq!(html(&format!("x {}", words(HOSTILE))), format!("<p>x {shown}</p>\n"));
         let table = html(&format!("| a | b |\n|---|---|\n| {} | {} |\n", words(HOSTILE), code(HOSTILE)));
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row_stands_on_its_page() {
+    fn every_row_is_on_its_page() {
         let treatments = Treatments::us().expect("the table loads");
         let (categories, errors) = (categories(&treatments), errors(error::TABLE));
         for row in engine::category::TABLE {

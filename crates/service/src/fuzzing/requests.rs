@@ -23,7 +23,7 @@ use crate::router;
 use crate::store::Database;
 use crate::web::{Web, bearer, client_address};
 
-/// Far more than any answer takes: past it a request hangs.
+/// Far more than any answer takes: past it a request counts as hanging.
 const ANSWER_SECONDS_MAX: u64 = 60;
 const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// As a seed writes the valid key.
@@ -70,13 +70,13 @@ pub(crate) fn config(folder: &TempDir) -> Config {
         trusted_proxies: Vec::new(),
         meter: None,
         mcp: Mcp { listen: None, hosts: vec!["*".to_owned()] },
-        // An upstream that is named keeps the public ones out.
+        // With an upstream configured, the public endpoints are not used.
         rpc: [("demo".to_owned(), Vec::new())].into(),
     }
 }
 
-/// Lines: the peer, the networks that are trusted, and headers. Whoever is not trusted is itself; behind a trusted proxy only an address
-/// that is in the header is believed. A key is a part of the one header that holds it.
+/// Lines: the peer, the networks that are trusted, and headers. An untrusted peer is its own client; behind a trusted proxy only an address
+/// in the header is accepted. A key is part of the one header that holds it.
 pub fn headers(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let mut lines = text.lines();
@@ -90,7 +90,7 @@ pub fn headers(bytes: &[u8]) {
         assert!(trusted.iter().any(|network| network.contains(&peer)), "{peer} is a stranger");
         let values = headers.get_all("x-forwarded-for").iter().filter_map(|value| value.to_str().ok());
         let mut hops = values.flat_map(|value| value.split(',')).map(str::trim);
-        assert!(hops.any(|hop| addresses(hop).contains(&Some(found))), "{found} stands nowhere");
+        assert!(hops.any(|hop| addresses(hop).contains(&Some(found))), "{found} is in no hop");
     }
     if let Presented::Key(key) = bearer(&headers) {
         let mut all = headers.get_all(header::AUTHORIZATION).iter();

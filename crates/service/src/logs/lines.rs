@@ -10,10 +10,10 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
-use super::{Format, REQUEST};
+use super::{LogFormat, REQUEST};
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct LineFormat(pub(super) Format);
+pub(super) struct LineFormat(pub(super) LogFormat);
 
 impl<S, N> FormatEvent<S, N> for LineFormat
 where
@@ -24,14 +24,14 @@ where
         let now = Timestamp::now();
         let (level, target) = (event.metadata().level(), event.metadata().target());
         match self.0 {
-            Format::Text => {
+            LogFormat::Text => {
                 write!(out, "{now:.6} {level:>5} {target}: ")?;
                 context.format_fields(out.by_ref(), event)?;
                 with_request(|id| write!(out, " request_id={id}"))?;
             }
-            Format::Json => {
+            LogFormat::Json => {
                 write!(out, "{{\"time\":\"{now:.6}\",\"level\":\"{level}\",\"target\":\"{target}\"")?;
-                let mut members = Members { out: out.by_ref(), done: Ok(()) };
+                let mut members = JsonFields { out: out.by_ref(), done: Ok(()) };
                 event.record(&mut members);
                 members.done?;
                 with_request(|id| member(&mut out, "request_id", &id))?;
@@ -51,12 +51,12 @@ fn member(out: &mut Writer<'_>, name: &str, value: &(impl Serialize + ?Sized)) -
 }
 
 /// The fields of an event as members of an object. Their names are ours.
-struct Members<'a> {
+struct JsonFields<'a> {
     out: Writer<'a>,
     done: fmt::Result,
 }
 
-impl Members<'_> {
+impl JsonFields<'_> {
     fn add(&mut self, field: &Field, value: &(impl Serialize + ?Sized)) {
         if self.done.is_ok() {
             self.done = member(&mut self.out, field.name(), value);
@@ -64,7 +64,7 @@ impl Members<'_> {
     }
 }
 
-impl Visit for Members<'_> {
+impl Visit for JsonFields<'_> {
     fn record_f64(&mut self, field: &Field, value: f64) {
         self.add(field, &value);
     }

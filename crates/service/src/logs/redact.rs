@@ -1,20 +1,20 @@
-//! The last look at a line before it leaves. The types keep secrets out of messages already; this catches what slips through, such as the text of
-//! a library's error. What is hidden is hidden by its form: keys, addresses with a scheme, e-mail addresses, tokens and wallets.
+//! Redacts a line before it is written. The types keep secrets out of messages already; this catches what slips through, such as the text
+//! of a library's error. Secrets are recognised by their form: keys, addresses with a scheme, e-mail addresses, tokens and wallets.
 
 /// As `auth` makes keys.
 const KEY_START: &str = "txn_";
 const HIDDEN: &str = "…";
 /// Hex digits of an EVM account.
 const WALLET_DIGITS: usize = 40;
-/// Hex digits without `0x` from which on it may be a session's or a link's token.
+/// Length from which on hex digits without `0x` may be the token of a session or a link.
 const TOKEN_DIGITS_MIN: usize = 48;
 /// Characters of a Solana account.
 const SOLANA_CHARS: std::ops::RangeInclusive<usize> = 43..=44;
-/// Words after which a secret follows, behind an equals sign or a colon.
+/// Names whose value, after an equals sign or a colon, is a secret.
 const NAMES_OF_SECRETS: [&str; 7] = ["password", "passwd", "secret", "token", "cookie", "authorization", "session"];
 const SCHEMES: [&str; 2] = ["bearer", "basic"];
 
-/// The line without what must not be read. It stays one line: a line break inside it would forge another.
+/// The redacted line. It stays one line: a line break inside it could forge another.
 pub(super) fn redacted(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     let mut rest = line.trim_end_matches('\n');
@@ -39,7 +39,7 @@ pub(super) fn redacted(line: &str) -> String {
     out
 }
 
-/// Between words. An address keeps its colon, its slashes and its at-sign.
+/// Separators of words. Colon, slash and at-sign are none, so that addresses stay whole.
 fn is_border(c: char) -> bool {
     c.is_whitespace()
         || c.is_control()
@@ -55,7 +55,7 @@ fn is_scheme(word: &str) -> bool {
     SCHEMES.iter().any(|scheme| word.eq_ignore_ascii_case(scheme))
 }
 
-/// What is shown of a word in its stead, where it must not be read.
+/// The replacement of a word that must not be shown; `None` for any other.
 fn hidden(word: &str) -> Option<String> {
     if let Some((scheme, _)) = word.split_once("://") {
         return Some(format!("{scheme}://{HIDDEN}"));

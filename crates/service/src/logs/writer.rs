@@ -1,7 +1,8 @@
-//! Lines are handed to a thread of their own: whoever logs waits for no terminal, pipe or disk. What comes faster than it can be written is
-//! thrown away and counted, and the count is written as soon as there is room.
+//! Lines are written by a thread of their own, so that logging never blocks on a terminal, pipe or disk. Lines beyond the buffer are
+//! dropped and counted, and the count is logged as soon as there is room.
 //!
-//! By hand and not `tracing-appender`: its queue is bounded in lines, which may be of any length, and it tells nobody in the log what was lost.
+//! By hand and not `tracing-appender`: its queue is bounded in lines, which may be of any length, and it does not log how many lines were
+//! lost.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,23 +14,23 @@ use tracing::Metadata;
 use tracing_subscriber::fmt::MakeWriter;
 
 use super::redact::redacted;
-use super::{Format, OURS};
+use super::{LogFormat, OURS};
 
 /// Lines that wait to be written.
 const WAITING_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Lines of so long are written together: a thread that wakes for each of them costs more than writing it.
+/// Lines of this time span are written together: waking the thread for each line costs more than writing it.
 const GATHER: Duration = Duration::from_millis(5);
-/// At the end whoever reads has this long to take what waits.
+/// At shutdown the reader of the log has this long to take the remaining lines.
 const FLUSH_SECONDS_MAX: u64 = 2;
 
 static LOST: AtomicU64 = AtomicU64::new(0);
 
-/// Lines that were thrown away since the start.
+/// Lines dropped since the start.
 pub(crate) fn lost() -> u64 {
     LOST.load(Ordering::Relaxed)
 }
 
-pub(super) fn start(format: Format) -> io::Result<(LogLines, Flush)> {
+pub(super) fn start(format: LogFormat) -> io::Result<(LogLines, Flush)> {
     let shared = Arc::new(LogQueue::default());
     let writing = Arc::clone(&shared);
     std::thread::Builder::new().name("logs".to_owned()).spawn(move || writing.write(format))?;
@@ -79,7 +80,7 @@ impl Drop for Flush {
     fn drop(&mut self) {
         let is_busy = |state: &mut QueueState| !state.lines.is_empty() || state.is_writing;
         let patience = Duration::from_secs(FLUSH_SECONDS_MAX);
-        // A reader that takes nothing must not keep the program from ending.
+        // A reader that does not read must not block shutdown.
         drop(self.0.idle.wait_timeout_while(self.0.state(), patience, is_busy));
     }
 }
@@ -130,7 +131,7 @@ impl LogQueue {
     }
 
     /// For as long as the program runs.
-    fn write(&self, format: Format) {
+    fn write(&self, format: LogFormat) {
         let mut lines: Vec<QueuedLine> = Vec::new();
         loop {
             drop(self.work.wait_while(self.state(), |state| state.lines.is_empty()));
@@ -160,11 +161,11 @@ impl LogQueue {
     }
 }
 
-fn told(format: Format, lost: u64) -> String {
+fn told(format: LogFormat, lost: u64) -> String {
     let now = Timestamp::now();
     match format {
-        Format::Text => format!("{now:.6}  WARN taxon::logs: log lines were lost count={lost}\n"),
-        Format::Json => format!(
+        LogFormat::Text => format!("{now:.6}  WARN taxon::logs: log lines were lost count={lost}\n"),
+        LogFormat::Json => format!(
             "{{\"time\":\"{now:.6}\",\"level\":\"WARN\",\"target\":\"taxon::logs\",\"message\":\"log lines were lost\",\"count\":{lost}}}\n"
         ),
     }
@@ -184,6 +185,6 @@ mod tests {
         let state = shared.state();
         assert!(state.bytes <= WAITING_BYTES_MAX && state.lines.len() == WAITING_BYTES_MAX / line.len());
         assert_eq!(state.lost, 100 - 64);
-        assert!(told(Format::Json, state.lost).contains("\"count\":36"));
+        assert!(told(LogFormat::Json, state.lost).contains("\"count\":36"));
     }
 }

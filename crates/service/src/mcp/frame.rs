@@ -1,4 +1,4 @@
-//! What surrounds a message: plain `curl` is let through, and whatever is no message gets the JSON-RPC error that says why.
+//! The HTTP frame of a message: plain `curl` is accepted, and an invalid message gets the JSON-RPC error that says why.
 
 use std::sync::{Arc, OnceLock};
 
@@ -29,14 +29,14 @@ pub(super) struct HttpRefusal {
 }
 
 impl HttpRefusal {
-    /// At the door: the status says so too.
+    /// Refused before a tool ran: the HTTP status says so too.
     pub(super) fn refuse(&self, error: &ApiError) {
         // Only the first counts, and there is one call per request.
         let _ = self.status.set(error.status());
         self.delay(error);
     }
 
-    /// Too often: when to come back.
+    /// Past the rate limit: how long to wait.
     pub(super) fn delay(&self, error: &ApiError) {
         if let ApiError::RateLimited { seconds } = error {
             let _ = self.seconds.set(*seconds);
@@ -71,14 +71,14 @@ pub(super) async fn carry(request: Request, next: Next) -> Response {
     };
     let refusal = Arc::new(HttpRefusal::default());
     parts.headers.insert(header::ACCEPT, HeaderValue::from_static(ACCEPTED));
-    // However its letters were written.
+    // In the spelling that the transport expects, whatever the case of the client's.
     parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     parts.extensions.insert(Arc::clone(&refusal));
     let mut response = next.run(Request::from_parts(parts, Body::from(bytes.clone()))).await;
     refusal.mark(&mut response);
     match (response.status(), fault(&response, &bytes)) {
         (_, Some((code, message, id))) => error(StatusCode::BAD_REQUEST, code, &message, id),
-        // A message by its frame, whose inside is not what the method takes.
+        // A well-formed message whose parameters are not what the method takes.
         (StatusCode::UNSUPPORTED_MEDIA_TYPE, None) => {
             let id = serde_json::from_slice::<Value>(&bytes).ok().and_then(|message| message.get("id").cloned());
             let message = "the params are not what this method takes";

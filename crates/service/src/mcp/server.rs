@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::frame::HttpRefusal;
 use super::tools::{self, ToolName};
-use crate::app::{Call, DISCLAIMER};
+use crate::app::{AdmittedCall, DISCLAIMER};
 use crate::auth::Caller;
 use crate::error::ApiError;
 use crate::logs;
@@ -66,8 +66,8 @@ impl Server {
         self.web.caller(&parts.headers, parts.extensions.get::<ConnectInfo<_>>()).await
     }
 
-    /// A call that comes to no tool is a request all the same.
-    async fn admit(&self, parts: &Parts, caller: Arc<Caller>) -> Result<Call, ErrorData> {
+    /// A call that reaches no tool still counts as a request.
+    async fn admit(&self, parts: &Parts, caller: Arc<Caller>) -> Result<AdmittedCall, ErrorData> {
         let admitted = self.web.app.admit(caller, request_id(&parts.extensions)).await;
         admitted.map_err(|error| limited(parts, &error))
     }
@@ -155,7 +155,7 @@ impl ServerHandler for Server {
         Ok(ReadResourceResult::new(vec![contents]).into())
     }
 
-    /// What is not as the protocol has it arrives here.
+    /// Messages that the protocol does not define arrive here.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -173,13 +173,13 @@ impl ServerHandler for Server {
     }
 }
 
-/// Whoever has no key is refused at the level of HTTP too.
+/// A call without a key is refused with an HTTP status too.
 fn refused(parts: &Parts, error: &ApiError) -> ErrorData {
     tell(parts, HttpRefusal::refuse, error);
     in_json_rpc(error)
 }
 
-/// Whoever has one and calls too often is told when to come back.
+/// A call past the rate limit also gets `Retry-After`.
 fn limited(parts: &Parts, error: &ApiError) -> ErrorData {
     tell(parts, HttpRefusal::delay, error);
     in_json_rpc(error)
@@ -212,7 +212,7 @@ fn bad_arguments(error: &ApiError) -> ErrorData {
     ErrorData::invalid_params(error.to_string(), Some(json!({ "code": error.code(), "index": error.item() })))
 }
 
-/// A tool that failed tells the agent so, in words that it can act on.
+/// The failure of a tool, in words that the agent can act on.
 fn failed(parts: &Parts, error: &ApiError) -> CallToolResult {
     tell(parts, HttpRefusal::delay, error);
     let told = json!({ "error": {

@@ -13,7 +13,7 @@ use serde_path_to_error::{Path, Segment};
 use utoipa::ToSchema;
 
 use super::answer::{AgentBatch, Fields, batch};
-use crate::app::{BatchRequest, ChainList, DISCLAIMER, Known, QuotaStatus, RequestId};
+use crate::app::{BatchRequest, ChainList, DISCLAIMER, KnownAddress, QuotaStatus, RequestId};
 use crate::auth::Caller;
 use crate::error::{ApiError, Invalid};
 use crate::schema::{HashText, WalletText, bundle, drop_optional_nulls};
@@ -28,7 +28,7 @@ pub(super) enum ToolName {
     LookupContract,
 }
 
-/// Agents act on what they read: with less confidence than this a person is asked.
+/// Agents act on answers without a person: below this confidence the answer is left to review.
 const REVIEW_BELOW: u8 = 70;
 
 const ALL: [ToolName; 5] = [
@@ -41,7 +41,7 @@ const ALL: [ToolName; 5] = [
 
 /// An answer for programs, and the same for readers, in the order of its fields.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct ToolAnswer {
     pub(super) structured: Value,
     pub(super) text: String,
 }
@@ -137,7 +137,7 @@ impl ToolName {
             Self::QuotaStatus => (bundle::<QuotaArguments>(), answer::<QuotaStatus>()),
             Self::ListChains => (bundle::<NoArguments>(), answer::<ChainList>()),
             Self::ExplainCategory => (bundle::<CategoryArguments>(), answer::<CategoryRow>()),
-            Self::LookupContract => (bundle::<ContractArguments>(), answer::<Known>()),
+            Self::LookupContract => (bundle::<ContractArguments>(), answer::<KnownAddress>()),
         }
     }
 
@@ -155,14 +155,14 @@ impl ToolName {
             .with_annotations(hints)
     }
 
-    /// The caller is known; what the call costs is counted as on REST.
+    /// Runs a tool for an identified caller; its cost is counted as on REST.
     pub(super) async fn run(
         self,
         web: &Web,
         caller: Arc<Caller>,
         request_id: RequestId,
         arguments: Map<String, Value>,
-    ) -> Result<Told, ApiError> {
+    ) -> Result<ToolAnswer, ApiError> {
         let arguments = Value::Object(arguments);
         match self {
             Self::ClassifyBatch => {
@@ -241,7 +241,7 @@ fn read<T: DeserializeOwned>(arguments: &Value) -> Result<T, ApiError> {
     })
 }
 
-/// The item of the batch that a place in the arguments lies in, as in `hashes[7].wallet`.
+/// The batch item that a path in the arguments is in, as in `hashes[7].wallet`.
 fn item_of(path: &Path) -> Option<usize> {
     let mut segments = path.iter();
     match (segments.next()?, segments.next()?) {
@@ -250,9 +250,9 @@ fn item_of(path: &Path) -> Option<usize> {
     }
 }
 
-fn told(answer: &impl Serialize) -> Result<Told, ApiError> {
+fn told(answer: &impl Serialize) -> Result<ToolAnswer, ApiError> {
     match (serde_json::to_value(answer), serde_json::to_string(answer)) {
-        (Ok(structured), Ok(text)) => Ok(Told { structured, text }),
+        (Ok(structured), Ok(text)) => Ok(ToolAnswer { structured, text }),
         _ => Err(ApiError::Internal),
     }
 }

@@ -1,5 +1,5 @@
-//! What the system tells of this process, under the names that every Prometheus client uses. It is written as text, since the processor's
-//! seconds are a counter with a fraction, which the recorder's counters cannot hold.
+//! Process metrics, under the names that every Prometheus client uses. They are written as text, since CPU seconds are a fractional
+//! counter, which the recorder's counters cannot hold.
 
 use std::fmt::Write as _;
 

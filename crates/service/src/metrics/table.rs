@@ -1,5 +1,5 @@
-//! Every metric, on this one page: name, kind, labels and what it says. The docs print `TABLE`, and what is exported is held against it.
-//! A label takes few values: routes, chains, categories and codes of ours, never anything that a caller wrote.
+//! Every metric, on this one page: name, kind, labels and what it says. The docs print `TABLE`, and a test compares it with what is
+//! exported. A label takes few values: routes, chains, categories and codes of ours, never anything that a caller wrote.
 
 /// How a metric is told.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,7 +31,7 @@ pub(crate) struct MetricRow {
 /// Seconds that a request takes, from a cached answer to a batch that waits for slow nodes.
 const REQUEST_SECONDS: &[f64] =
     &[0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
-/// Seconds of one turn at the ledger: most of it is a flush to the disk, or a round trip.
+/// Seconds of one ledger transaction: most of it is a flush to disk, or a round trip.
 const TURN_SECONDS: &[f64] = &[0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
 const UPSTREAM_SECONDS: &[f64] = &[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 20.0];
 /// The bands of confidence.
@@ -139,6 +139,6 @@ mod tests {
         }
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), TABLE.len(), "each stands once");
+        assert_eq!(names.len(), TABLE.len(), "each is listed once");
     }
 }

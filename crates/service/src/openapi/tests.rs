@@ -1,5 +1,5 @@
-//! v1 only grows. The snapshot `docs/openapi.json` is what integrators hold; `UPDATE=1 cargo test -p taxon openapi` writes it anew, and refuses
-//! to where that would break them.
+//! v1 only grows. The snapshot `docs/openapi.json` is what integrators build against; `UPDATE=1 cargo test -p taxon openapi` writes it
+//! anew, and refuses to where that would break them.
 
 use super::*;
 use crate::router::{keyed_routes, open_routes};

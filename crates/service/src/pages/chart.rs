@@ -1,4 +1,4 @@
-//! Billable and free rows per day, as a picture made on the server; the same numbers stand in a table for whoever cannot see it.
+//! Billable and free rows per day, as a picture drawn on the server; the same numbers are in a table for readers who cannot see it.
 
 use maud::{Markup, html};
 

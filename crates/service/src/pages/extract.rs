@@ -1,4 +1,4 @@
-//! What every page passes once: the session behind the cookies, the proof that a form is ours, and the headers that keep a page to itself.
+//! Extractors of every page: the session behind the cookies, the check that a form is ours (CSRF), and the security headers.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::frame::{Fault, PageError};
+use super::frame::{PageError, PageFault};
 use super::visitor::{Cookies, Visitor};
 use crate::accounts::Person;
 use crate::web::{Web, request_id};
@@ -29,7 +29,7 @@ pub(crate) async fn carry_visitor(State(web): State<Web>, mut request: Request, 
     let person = match &cookies.token {
         Some(token) => match web.app.accounts.person(token).await {
             Ok(person) => person,
-            Err(error) => return dressed(PageError::from(error).into_response()),
+            Err(error) => return with_security_headers(PageError::from(error).into_response()),
         },
         None => None,
     };
@@ -46,8 +46,8 @@ pub(crate) async fn carry_visitor(State(web): State<Web>, mut request: Request, 
     if is_bare(&response) {
         response = PageError::Address.into_response();
     }
-    let mut response = dressed(response);
-    if let Some(fault) = response.extensions().get::<Fault>().cloned() {
+    let mut response = with_security_headers(response);
+    if let Some(fault) = response.extensions().get::<PageFault>().cloned() {
         *response.body_mut() = fault.page(Some(&visitor)).0.into();
         response.headers_mut().remove(header::CONTENT_LENGTH);
     }
@@ -57,14 +57,14 @@ pub(crate) async fn carry_visitor(State(web): State<Web>, mut request: Request, 
     response
 }
 
-/// What the router itself refuses, such as a path that is no text, comes without a page.
+/// A refusal by the router itself, such as of a path that is no UTF-8, has no page yet.
 fn is_bare(response: &Response) -> bool {
     let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     response.status() == StatusCode::BAD_REQUEST && kind.starts_with("text/plain")
 }
 
-/// With the headers that keep a page to itself.
-fn dressed(mut response: Response) -> Response {
+/// Adds the security headers.
+fn with_security_headers(mut response: Response) -> Response {
     let fixed = [
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -77,7 +77,7 @@ fn dressed(mut response: Response) -> Response {
     response
 }
 
-/// Whoever looks, signed in or not.
+/// The visitor, signed in or not.
 #[derive(Debug, Clone)]
 pub(crate) struct Anyone(pub(crate) Arc<Visitor>);
 
@@ -89,7 +89,7 @@ impl<S: Sync> FromRequestParts<S> for Anyone {
     }
 }
 
-/// Whoever is signed in; anybody else is led to the door.
+/// The signed-in visitor; anybody else is redirected to the sign-in page.
 #[derive(Debug, Clone)]
 pub(crate) struct SignedIn {
     pub(crate) visitor: Arc<Visitor>,
@@ -108,7 +108,7 @@ impl<S: Sync> FromRequestParts<S> for SignedIn {
     }
 }
 
-/// A form of ours, with the proof that it is.
+/// A form that carried a valid CSRF proof.
 #[derive(Debug)]
 pub(crate) struct PostedForm<T>(pub(crate) T);
 
@@ -144,8 +144,8 @@ fn is_form(headers: &HeaderMap) -> bool {
     kind.trim().eq_ignore_ascii_case("application/x-www-form-urlencoded")
 }
 
-/// A browser tells where a form comes from; one that does not is left to the proof. `Sec-Fetch-Site` speaks of the address that the
-/// person sees, so it holds also behind a proxy that tells us another host.
+/// Browsers say where a form comes from; for those that do not, only the CSRF proof decides. `Sec-Fetch-Site` refers to the address that
+/// the person sees, so it is right also behind a proxy that sends another host.
 fn is_foreign(headers: &HeaderMap) -> bool {
     let text = |value: Option<&HeaderValue>| value.map(|value| value.to_str().unwrap_or_default().to_owned());
     if let Some(site) = text(headers.get("sec-fetch-site")) {

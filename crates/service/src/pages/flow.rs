@@ -29,7 +29,7 @@ const HEADING: i32 = 30;
 const CHARACTER: i32 = 9;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
+enum FlowSide {
     Out,
     In,
 }
@@ -41,7 +41,7 @@ struct Group<'a> {
 }
 
 struct Column<'a> {
-    side: Side,
+    side: FlowSide,
     groups: Vec<Group<'a>>,
     /// Legs that are not drawn.
     more: usize,
@@ -59,8 +59,8 @@ struct Picture<'a> {
 pub(super) fn flow(row: &Classification) -> Markup {
     let picture = Picture {
         wallet: row.perspective,
-        out: column(Side::Out, &row.assets.sent, false),
-        r#in: column(Side::In, &row.assets.received, row.category == Category::Spam),
+        out: column(FlowSide::Out, &row.assets.sent, false),
+        r#in: column(FlowSide::In, &row.assets.received, row.category == Category::Spam),
         gas: row.assets.gas.as_ref(),
     };
     let about = about(&picture);
@@ -72,12 +72,12 @@ pub(super) fn flow(row: &Classification) -> Markup {
     }
 }
 
-fn column(side: Side, legs: &[AssetLeg], is_spam: bool) -> Column<'_> {
+fn column(side: FlowSide, legs: &[AssetLeg], is_spam: bool) -> Column<'_> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for leg in legs.iter().take(LEGS_DRAWN_MAX) {
         let party = match side {
-            Side::Out => leg.to,
-            Side::In => leg.from,
+            FlowSide::Out => leg.to,
+            FlowSide::In => leg.from,
         };
         match groups.iter_mut().find(|group| group.party == party) {
             Some(group) => group.legs.push(leg),
@@ -98,8 +98,9 @@ fn wide(picture: &Picture<'_>, about: &str) -> Markup {
     let middle = WALLET.0 + WALLET.1 / 2;
     let bottom = HEADING + wallet_height;
     let top_of = |column: &Column<'_>| HEADING + (wallet_height - column.height()) / 2;
-    let out = Place { wallet_x: WALLET.0, card_x: 0, card_width: CARD, top: top_of(&picture.out) };
-    let into = Place { wallet_x: wallet_right, card_x: WIDTH - CARD, card_width: CARD, top: top_of(&picture.r#in) };
+    let out = ColumnLayout { wallet_x: WALLET.0, card_x: 0, card_width: CARD, top: top_of(&picture.out) };
+    let into =
+        ColumnLayout { wallet_x: wallet_right, card_x: WIDTH - CARD, card_width: CARD, top: top_of(&picture.r#in) };
     let height = bottom + if picture.gas.is_some() { 58 } else { 4 };
     html! {
         svg.wide-flow viewBox={ "-1 0 " (WIDTH + 2) " " (height) } role="img" aria-labelledby="flow-wide-title flow-wide-about" {
@@ -131,7 +132,7 @@ fn tall(picture: &Picture<'_>, about: &str) -> Markup {
     const SPINE: i32 = 14;
     const CARD: i32 = 128;
     const WALLET_HEIGHT: i32 = 60;
-    let place = |top: i32| Place { wallet_x: SPINE, card_x: WIDTH - CARD, card_width: CARD, top };
+    let place = |top: i32| ColumnLayout { wallet_x: SPINE, card_x: WIDTH - CARD, card_width: CARD, top };
     let out_top = HEADING;
     let wallet_top = out_top + if picture.out.groups.is_empty() { 0 } else { picture.out.height() + 16 };
     let wallet_bottom = wallet_top + WALLET_HEIGHT;
@@ -170,8 +171,8 @@ fn tall(picture: &Picture<'_>, about: &str) -> Markup {
     }
 }
 
-/// Where a column stands.
-struct Place {
+/// Position of a column.
+struct ColumnLayout {
     /// Where its arrows meet the wallet, or the spine that leads there.
     wallet_x: i32,
     card_x: i32,
@@ -179,8 +180,8 @@ struct Place {
     top: i32,
 }
 
-impl Place {
-    /// The edge of the cards that looks to the wallet.
+impl ColumnLayout {
+    /// The edge of the cards that faces the wallet.
     fn card_edge(&self) -> i32 {
         if self.card_x < self.wallet_x { self.card_x + self.card_width } else { self.card_x }
     }
@@ -191,7 +192,7 @@ impl Group<'_> {
         (units(self.legs.len()) * ROW).max(CARD_HEIGHT_MIN)
     }
 
-    /// Where the arrows stand, from the top of the card.
+    /// Offsets of the arrows, from the top of the card.
     fn arrows(&self) -> impl DoubleEndedIterator<Item = i32> {
         let first = (self.height() - units(self.legs.len()) * ROW) / 2 + ROW / 2;
         (0..units(self.legs.len())).map(move |at| first + at * ROW)
@@ -201,10 +202,10 @@ impl Group<'_> {
 impl Column<'_> {
     fn heading(&self) -> &'static str {
         match (self.side, self.groups.is_empty()) {
-            (Side::Out, false) => "Went out",
-            (Side::Out, true) => "Nothing went out",
-            (Side::In, false) => "Came in",
-            (Side::In, true) => "Nothing came in",
+            (FlowSide::Out, false) => "Went out",
+            (FlowSide::Out, true) => "Nothing went out",
+            (FlowSide::In, false) => "Came in",
+            (FlowSide::In, true) => "Nothing came in",
         }
     }
 
@@ -225,11 +226,11 @@ impl Column<'_> {
     }
 }
 
-fn drawn(column: &Column<'_>, place: &Place) -> Markup {
+fn drawn(column: &Column<'_>, place: &ColumnLayout) -> Markup {
     let mut top = place.top;
     let mut cards = Vec::new();
     for group in &column.groups {
-        cards.push(card(column, group, &Place { top, ..*place }));
+        cards.push(card(column, group, &ColumnLayout { top, ..*place }));
         top += group.height() + CARD_GAP;
     }
     // The words are longer than a narrow card is wide, and reach from its outer edge to the wallet.
@@ -243,13 +244,13 @@ fn drawn(column: &Column<'_>, place: &Place) -> Markup {
     }
 }
 
-fn card(column: &Column<'_>, group: &Group<'_>, place: &Place) -> Markup {
+fn card(column: &Column<'_>, group: &Group<'_>, place: &ColumnLayout) -> Markup {
     let caption =
         match (column.side, group.legs.iter().all(|leg| matches!(leg.action, Action::Minted | Action::Burned))) {
-            (Side::Out, false) => "to",
-            (Side::Out, true) => "burned, to",
-            (Side::In, false) => "from",
-            (Side::In, true) => "newly minted, from",
+            (FlowSide::Out, false) => "to",
+            (FlowSide::Out, true) => "burned, to",
+            (FlowSide::In, false) => "from",
+            (FlowSide::In, true) => "newly minted, from",
         };
     html! {
         g.party {
@@ -260,13 +261,13 @@ fn card(column: &Column<'_>, group: &Group<'_>, place: &Place) -> Markup {
     }
 }
 
-fn leg_arrow(column: &Column<'_>, leg: &AssetLeg, place: &Place, y: i32) -> Markup {
+fn leg_arrow(column: &Column<'_>, leg: &AssetLeg, place: &ColumnLayout, y: i32) -> Markup {
     let (wallet, card) = (place.wallet_x, place.card_edge());
     let (from, to, class, verb, sign) = match column.side {
-        Side::Out => (wallet, card, "leg out", "Sent", "−"),
-        Side::In => (card, wallet, "leg in", "Received", "+"),
+        FlowSide::Out => (wallet, card, "leg out", "Sent", "−"),
+        FlowSide::In => (card, wallet, "leg in", "Received", "+"),
     };
-    // The head looks from `from` to `to`, and the line stops short of its point.
+    // The head points from `from` to `to`, and the line stops short of its tip.
     let back = if from < to { -9 } else { 9 };
     let note = note(leg, column.is_spam);
     let class = if leg.symbol_collision || column.is_spam { format!("{class} suspect") } else { class.to_owned() };
@@ -280,8 +281,8 @@ fn leg_arrow(column: &Column<'_>, leg: &AssetLeg, place: &Place, y: i32) -> Mark
     }
 }
 
-/// Amount and symbol above an arrow, a note below. An inner picture, since those clip what a stranger's letters overflow.
-/// What may be too long begins at its left end, so that no digit is lost.
+/// Amount and symbol above an arrow, a note below. An inner picture, since those clip what a stranger's letters overflow. A text that may
+/// be too long is aligned left, so that no leading digit is clipped.
 fn label(leg: &AssetLeg, before: &str, note: Option<&str>, (x, y): (i32, i32), width: i32) -> Markup {
     let words = format!("{before}{}", brief(leg));
     let is_long = !leg.symbol.is_ascii() || units(words.chars().count()) * CHARACTER > width;
@@ -335,8 +336,8 @@ fn about(picture: &Picture<'_>) -> String {
 
 fn told(column: &Column<'_>) -> String {
     let (verb, word) = match column.side {
-        Side::Out => ("sent", "to"),
-        Side::In => ("received", "from"),
+        FlowSide::Out => ("sent", "to"),
+        FlowSide::In => ("received", "from"),
     };
     let mut parts: Vec<String> = Vec::new();
     for group in &column.groups {
@@ -403,13 +404,13 @@ fn brief_amount(amount: &str) -> String {
     }
     let cut: String = written.chars().take(AMOUNT_CHARS_MAX - 1).collect();
     match cut.trim_end_matches('.') {
-        // An ellipsis after a whole number would promise more digits before the point.
+        // An ellipsis after a whole number would look like missing digits before the point.
         whole if !whole.contains('.') => format!("≈{whole}"),
         cut => format!("{cut}…"),
     }
 }
 
-/// `1.15…×10⁷⁷` for digits whose first stands at that power of ten.
+/// `1.15…×10⁷⁷` for digits whose first has that power of ten.
 fn powered(digits: &str, power: i32) -> String {
     let mut leading = digits.chars();
     let first = leading.next().unwrap_or('0');

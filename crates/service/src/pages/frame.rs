@@ -64,12 +64,12 @@ fn navigation(visitor: Option<&Visitor>) -> Markup {
     }
 }
 
-/// Stands in every form.
+/// Part of every form: the CSRF proof.
 pub(crate) fn proof(visitor: &Visitor) -> Markup {
     html! { input type="hidden" name="csrf" value=(visitor.csrf()); }
 }
 
-/// What a form said back, above it.
+/// The message of the last submission, above the form.
 pub(crate) fn notice(kind: &str, words: &str) -> Markup {
     html! { p.notice.(kind) role="alert" { (words) } }
 }
@@ -99,7 +99,7 @@ impl From<StoreError> for PageError {
     }
 }
 
-/// What a form can say is said in the form; the rest is a page.
+/// Errors that a form can show are shown in the form; the rest become a page.
 impl From<AccountError> for PageError {
     fn from(error: AccountError) -> Self {
         match error {
@@ -120,15 +120,15 @@ impl IntoResponse for PageError {
             Self::Form => (StatusCode::BAD_REQUEST, "The form could not be read.".to_owned()),
             Self::Address => (StatusCode::BAD_REQUEST, "The address of the page could not be read.".to_owned()),
             Self::NotFound => (StatusCode::NOT_FOUND, "There is no such page.".to_owned()),
-            // Said to people, who have no batches.
+            // For people, who send no batches.
             Self::Api(error @ ApiError::RateLimited { seconds }) => {
                 (error.status(), format!("Too many tries. Wait {seconds} seconds."))
             }
             Self::Api(error) => (error.status(), sentence(error)),
         };
-        let fault = Fault(words);
+        let fault = PageFault(words);
         let mut response = (status, fault.page(None)).into_response();
-        // Whoever knows the visitor makes the page anew, with that person's own navigation.
+        // The middleware that knows the visitor renders the page again, with that person's navigation.
         response.extensions_mut().insert(fault);
         if let Self::Api(ApiError::RateLimited { seconds }) = self {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
@@ -139,9 +139,9 @@ impl IntoResponse for PageError {
 
 /// What a page that could not be made says.
 #[derive(Debug, Clone)]
-pub(crate) struct Fault(String);
+pub(crate) struct PageFault(String);
 
-impl Fault {
+impl PageFault {
     pub(crate) fn page(&self, visitor: Option<&Visitor>) -> Html<String> {
         let main = html! { h1 { "That did not work" } p { (self.0) } p { a href="/" { "To the first page" } } };
         Html(framed(visitor, "That did not work", &main).into_string())

@@ -18,7 +18,7 @@ const ID_CHARS_MAX: usize = 80;
 /// Longer than any address, hash or signature.
 const ADDRESS_CHARS_MAX: usize = 128;
 
-/// Marks that may stand on one letter; more of them are a trick that paints over the lines above and below.
+/// Combining marks per letter that are shown; more of them would paint over the lines above and below.
 const STACKED_MARKS_MAX: usize = 2;
 
 /// Text of a stranger, made harmless: markup is escaped, the writing direction stays inside, and what would hide or reorder is shown as a mark.
@@ -43,7 +43,7 @@ fn isolated(stranger: &str, chars_max: usize, more: impl Fn() -> String) -> Mark
 /// Characters of a sentence that quotes token text.
 const PROSE_CHARS_MAX: usize = 1_500;
 
-/// Sentences of the engine, which quote token text. What stands in backticks is code.
+/// Sentences of the engine, which quote token text. Text in backticks is code.
 pub(super) fn prose(sentences: &str) -> Markup {
     prose_within(sentences, PROSE_CHARS_MAX)
 }
@@ -180,7 +180,7 @@ pub(super) fn treatment_words(treatment: Treatment) -> &'static str {
     }
 }
 
-/// Undetermined is never "no".
+/// Null is shown as undetermined, never as "no".
 pub(super) fn taxable_words(taxable: Option<bool>) -> &'static str {
     match taxable {
         Some(true) => "Taxable: yes",

@@ -1,4 +1,4 @@
-//! One classification as a page: the verdict first, then what moved, the steps, the other side, and what it rests on.
+//! One classification as a page: the verdict, then what moved, the steps, the other side of a grey area, and the evidence.
 
 mod grey;
 mod heard;

@@ -1,4 +1,4 @@
-//! The review queue: rows that a person must look at, and what that person made of them. It stands beside the engine's verdict and never
+//! The review queue: rows that a person must look at, and that person's reviews. A review is stored beside the engine's verdict and never
 //! changes it.
 
 use axum::extract::{Path, Query, State};

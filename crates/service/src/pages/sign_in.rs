@@ -1,4 +1,4 @@
-//! The doors: sign up, sign in, sign out, and one-time links.
+//! Sign up, sign in, sign out, and one-time links.
 
 use axum::extract::{Path, State};
 use axum::http::header;
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::extract::{Anyone, PostedForm};
 use super::frame::{PageError, notice, page, proof};
 use super::visitor::Visitor;
-use crate::accounts::{AccountError, LinkKind, Token};
+use crate::accounts::{AccountError, LinkKind, SecretToken};
 use crate::web::Web;
 
 #[derive(Deserialize)]
@@ -20,7 +20,7 @@ pub(crate) struct Credentials {
 }
 
 /// A form of an address and a password, with what was said to it the last time.
-struct Door<'a> {
+struct CredentialsForm<'a> {
     title: &'a str,
     action: &'a str,
     button: &'a str,
@@ -31,7 +31,7 @@ struct Door<'a> {
     said: Option<String>,
 }
 
-impl Door<'_> {
+impl CredentialsForm<'_> {
     fn page(&self, visitor: &Visitor) -> Html<String> {
         let kept = if self.is_new { "new-password" } else { "current-password" };
         let main = html! {
@@ -52,7 +52,7 @@ impl Door<'_> {
     }
 }
 
-/// What a person can do about it; never which of the two was wrong.
+/// What a person can do about it; it never says which of address and password was wrong.
 pub(crate) fn account_sentence(error: AccountError) -> Result<String, PageError> {
     match error {
         AccountError::Invalid(words) => Ok(words.to_owned()),
@@ -62,8 +62,8 @@ pub(crate) fn account_sentence(error: AccountError) -> Result<String, PageError>
     }
 }
 
-/// In, and the session that this browser had before is over: nobody holds its cookie any more.
-async fn entered(web: &Web, visitor: &Visitor, token: &Token) -> Result<Response, PageError> {
+/// Signs in, and ends the session that this browser had before: its cookie is overwritten.
+async fn entered(web: &Web, visitor: &Visitor, token: &SecretToken) -> Result<Response, PageError> {
     if visitor.person.is_some() {
         web.app.accounts.sign_out(visitor.token()).await?;
     }
@@ -72,11 +72,11 @@ async fn entered(web: &Web, visitor: &Visitor, token: &Token) -> Result<Response
     Ok(response)
 }
 
-fn sign_up_door(said: Option<String>) -> Door<'static> {
+fn sign_up_form(said: Option<String>) -> CredentialsForm<'static> {
     let about = html! {
         p { "An account holds your API keys, your pool and your review queue. The free tier needs no card. Have one already? " a href="/sign-in" { "Sign in" } "." }
     };
-    Door {
+    CredentialsForm {
         title: "Sign up",
         action: "/sign-up",
         button: "Make the account",
@@ -87,20 +87,28 @@ fn sign_up_door(said: Option<String>) -> Door<'static> {
     }
 }
 
-fn sign_in_door(said: Option<String>, is_made: bool) -> Door<'static> {
+fn sign_in_form(said: Option<String>, is_made: bool) -> CredentialsForm<'static> {
     let about = html! {
         @if is_made {
             (notice("good", "If nobody had that address yet, the account stands now. Sign in with it."))
         }
         p { "No account yet? " a href="/sign-up" { "Sign up" } "." }
     };
-    Door { title: "Sign in", action: "/sign-in", button: "Sign in", is_new: false, asks_email: true, about, said }
+    CredentialsForm {
+        title: "Sign in",
+        action: "/sign-in",
+        button: "Sign in",
+        is_new: false,
+        asks_email: true,
+        about,
+        said,
+    }
 }
 
 pub(crate) async fn sign_up(State(web): State<Web>, Anyone(visitor): Anyone) -> Result<Html<String>, PageError> {
     let said =
         (!web.app.accounts.is_sign_up_open().await?).then(|| account_sentence(AccountError::Closed)).transpose()?;
-    Ok(sign_up_door(said).page(&visitor))
+    Ok(sign_up_form(said).page(&visitor))
 }
 
 pub(crate) async fn make(
@@ -110,8 +118,8 @@ pub(crate) async fn make(
 ) -> Result<Html<String>, PageError> {
     // The same page whether the address was free or taken: nobody learns who has an account.
     match web.app.accounts.sign_up(&visitor.address, &form.email, &form.password).await {
-        Ok(()) => Ok(sign_in_door(None, true).page(&visitor)),
-        Err(error) => Ok(sign_up_door(Some(account_sentence(error)?)).page(&visitor)),
+        Ok(()) => Ok(sign_in_form(None, true).page(&visitor)),
+        Err(error) => Ok(sign_up_form(Some(account_sentence(error)?)).page(&visitor)),
     }
 }
 
@@ -119,7 +127,7 @@ pub(crate) async fn sign_in(Anyone(visitor): Anyone) -> Response {
     if visitor.person.is_some() {
         return Redirect::to("/account").into_response();
     }
-    sign_in_door(None, false).page(&visitor).into_response()
+    sign_in_form(None, false).page(&visitor).into_response()
 }
 
 pub(crate) async fn enter(
@@ -129,7 +137,7 @@ pub(crate) async fn enter(
 ) -> Result<Response, PageError> {
     match web.app.accounts.sign_in(&visitor.address, &form.email, &form.password).await {
         Ok(token) => entered(&web, &visitor, &token).await,
-        Err(error) => Ok(sign_in_door(Some(account_sentence(error)?), false).page(&visitor).into_response()),
+        Err(error) => Ok(sign_in_form(Some(account_sentence(error)?), false).page(&visitor).into_response()),
     }
 }
 
@@ -145,23 +153,23 @@ pub(crate) async fn leave(
     Ok(left(&visitor))
 }
 
-/// Out, and to the first page.
+/// Signs out and redirects to the first page.
 pub(crate) fn left(visitor: &Visitor) -> Response {
     let mut response = Redirect::to("/").into_response();
     response.headers_mut().append(header::SET_COOKIE, visitor.session_cookie(None));
     response
 }
 
-fn link_door(action: &str, asks_email: bool, said: Option<String>) -> Door<'_> {
+fn link_form(action: &str, asks_email: bool, said: Option<String>) -> CredentialsForm<'_> {
     let about = if asks_email {
         html! { p { "This link makes the account that operates this service. It works once." } }
     } else {
         html! { p { "This link sets the password of your account. It works once, and signs you out everywhere else." } }
     };
-    Door { title: "Your account", action, button: "Go on", is_new: true, asks_email, about, said }
+    CredentialsForm { title: "Your account", action, button: "Go on", is_new: true, asks_email, about, said }
 }
 
-/// Whoever sets a password is known already.
+/// Whether the form asks for an address: a password link already names its owner.
 async fn asks_email(web: &Web, token: &str) -> Result<bool, PageError> {
     match web.app.accounts.link_kind(token).await? {
         Some(LinkKind::Operator) => Ok(true),
@@ -176,7 +184,7 @@ pub(crate) async fn link(
     Path(token): Path<String>,
 ) -> Result<Html<String>, PageError> {
     let asks_email = asks_email(&web, &token).await?;
-    Ok(link_door(&format!("/link/{token}"), asks_email, None).page(&visitor))
+    Ok(link_form(&format!("/link/{token}"), asks_email, None).page(&visitor))
 }
 
 pub(crate) async fn take(
@@ -188,7 +196,7 @@ pub(crate) async fn take(
     let asks_email = asks_email(&web, &token).await?;
     match web.app.accounts.take_link(&visitor.address, &token, &form.email, &form.password).await {
         Ok(session) => entered(&web, &visitor, &session).await,
-        Err(error) => Ok(link_door(&format!("/link/{token}"), asks_email, Some(account_sentence(error)?))
+        Err(error) => Ok(link_form(&format!("/link/{token}"), asks_email, Some(account_sentence(error)?))
             .page(&visitor)
             .into_response()),
     }

@@ -1,4 +1,4 @@
-//! Try it, with an account or without: a hash goes in, the reading comes out. Looking at it again costs nothing.
+//! Try it, with an account or without: enter a hash, see the reading. Viewing it again is free.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::frame::{PageError, notice, page, proof, sentence};
 use super::parts::{harmless, when};
 use super::reading::{Shown, reading as drawn};
 use super::visitor::Visitor;
-use crate::app::{Asker, Call, Item, QuotaStatus};
+use crate::app::{AdmittedCall, Asker, Item, QuotaStatus};
 use crate::auth::Caller;
 use crate::error::ApiError;
 use crate::web::Web;
@@ -74,7 +74,7 @@ impl ReadingForm {
     }
 }
 
-/// Signed in, the account pays; else the address's pool of the day.
+/// Signed in, the account pays; else the daily pool of the address.
 async fn payer(web: &Web, visitor: &Visitor) -> Result<Arc<Caller>, ApiError> {
     match &visitor.person {
         Some(person) => web.app.signed_in(person).await,
@@ -82,8 +82,8 @@ async fn payer(web: &Web, visitor: &Visitor) -> Result<Arc<Caller>, ApiError> {
     }
 }
 
-/// A page that reads is a call like any other.
-async fn called(web: &Web, visitor: &Visitor) -> Result<Call, ApiError> {
+/// A page that classifies is admitted like any other call.
+async fn called(web: &Web, visitor: &Visitor) -> Result<AdmittedCall, ApiError> {
     web.app.admit(payer(web, visitor).await?, visitor.request_id.clone()).await
 }
 
@@ -228,7 +228,8 @@ pub(crate) async fn reading(
     };
     let here = format!("/reading/{}", item.hash);
     let call = called(&web, &visitor).await?;
-    // Asked first, because even a reservation that is released at once is missing for a moment, and anybody's page may lead here.
+    // Checked first, because even a reservation that is released at once is missing from the pool for a moment, and anybody's page may link
+    // here.
     let read = if web.app.accounts.was_classified(&call.caller().payer, &item.hash).await? {
         web.app.classify_again(call, item).await
     } else {

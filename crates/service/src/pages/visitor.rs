@@ -1,4 +1,4 @@
-//! Who looks: the person, where from, and the cookies of this browser.
+//! The visitor: the person, the address, and the cookies of this browser.
 
 use alloy_primitives::hex;
 use axum::http::{HeaderMap, HeaderValue, header};
@@ -6,12 +6,12 @@ use cookie::time::Duration;
 use cookie::{Cookie, SameSite};
 use sha2::{Digest, Sha256};
 
-use crate::accounts::{Person, Token};
+use crate::accounts::{Person, SecretToken};
 use crate::app::RequestId;
 
 const SESSION: &str = "taxon_session";
 const VISIT: &str = "taxon_visit";
-/// A session's own end is decided by the database; this only keeps the cookie from outliving it for long.
+/// The database decides when a session ends; this only keeps the cookie from outliving it for long.
 const SESSION_DAYS: i64 = 30;
 const VISIT_CHARS: usize = 32;
 
@@ -54,7 +54,7 @@ impl Visitor {
         format!("{}://{}", if self.is_secure { "https" } else { "http" }, self.host)
     }
 
-    /// What a form of ours carries and a stranger's page cannot know. It changes with the session.
+    /// The CSRF proof that our forms carry and another site's page cannot know. It changes with the session.
     pub(crate) fn csrf(&self) -> String {
         let secret = format!("form:{}:{}", self.cookies.visit, self.token());
         hex::encode(Sha256::digest(secret))
@@ -66,7 +66,7 @@ impl Visitor {
     }
 
     /// The cookie that signs in; an empty token signs out.
-    pub(crate) fn session_cookie(&self, token: Option<&Token>) -> HeaderValue {
+    pub(crate) fn session_cookie(&self, token: Option<&SecretToken>) -> HeaderValue {
         match token {
             Some(token) => self.cookie(SESSION, token.text(), Duration::days(SESSION_DAYS)),
             None => self.cookie(SESSION, "", Duration::ZERO),

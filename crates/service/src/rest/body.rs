@@ -40,12 +40,12 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
         return Err(invalid("the body must be a JSON object"));
     }
-    // Serde looks at no text of a field that it skips.
+    // Serde does not validate the text of a field that it skips.
     let text = std::str::from_utf8(bytes).map_err(|_| invalid("the body is not UTF-8"))?;
     if let Ok(parsed) = serde_json::from_str(text) {
         return Ok(parsed);
     }
-    // Read again with an eye on where it goes wrong, which costs more.
+    // Parsed again while tracking the path of the error, which costs more.
     let mut reader = serde_json::Deserializer::from_str(text);
     let parsed = serde_path_to_error::deserialize(&mut reader)
         .map_err(|error| invalid(&format!("the body is not as expected: {error}")))?;

@@ -1,24 +1,24 @@
-//! Accounts, their sessions, and the instance's settings. Both engines take these statements as they are.
+//! Accounts, their sessions, and the instance's settings. Both engines accept these statements unchanged.
 
 use std::time::Duration;
 
 use super::{Store, StoreError, either, from_row, millis, on};
 
-/// Sessions of one account that stand at once; with one more the oldest ends.
+/// Valid sessions of one account at once; with one more the oldest ends.
 pub(super) const SESSIONS_MAX: i64 = 20;
 
 /// Who may sign in.
 #[derive(Clone)]
-pub struct Account {
+pub struct UserAccount {
     pub owner_id: String,
     pub email: String,
     pub password_hash: String,
     pub is_operator: bool,
 }
 
-from_row!(Account: owner_id, email, password_hash, is_operator);
+from_row!(UserAccount: owner_id, email, password_hash, is_operator);
 
-impl std::fmt::Debug for Account {
+impl std::fmt::Debug for UserAccount {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Account {{ owner_id: {:?}, is_operator: {} }}", self.owner_id, self.is_operator)
     }
@@ -66,12 +66,12 @@ macro_rules! begin_session {
 pub(super) use begin_session;
 
 impl Store {
-    /// Milliseconds since 1970, on the clock that counts.
+    /// Milliseconds since 1970, on the engine's clock.
     pub async fn now(&self) -> Result<i64, StoreError> {
         either!(self, store => store.now())
     }
 
-    pub async fn account(&self, email: &str) -> Result<Option<Account>, StoreError> {
+    pub async fn account(&self, email: &str) -> Result<Option<UserAccount>, StoreError> {
         on!(self, store => {
             let row = sqlx::query_as(
                 "SELECT accounts.owner_id, owners.email, accounts.password_hash, accounts.is_operator
@@ -106,7 +106,7 @@ impl Store {
         })
     }
 
-    /// False where the password is no longer the one that was shown.
+    /// False where the password has changed since it was checked.
     pub async fn begin_session(
         &self,
         owner_id: &str,
@@ -116,13 +116,14 @@ impl Store {
         let now = self.now().await?;
         on!(self, store => {
             let mut transaction = store.begin().await?;
-            // Written, not only read, so that a change of the password at this moment comes before or after all of it.
-            let stands = sqlx::query("UPDATE accounts SET password_hash = $2 WHERE owner_id = $1 AND password_hash = $2")
+            // An update and not a read, so that it locks the row: a concurrent change of the password comes before or after the whole
+            // transaction.
+            let unchanged = sqlx::query("UPDATE accounts SET password_hash = $2 WHERE owner_id = $1 AND password_hash = $2")
                 .bind(owner_id)
                 .bind(password_hash)
                 .execute(&mut *transaction)
                 .await?;
-            if stands.rows_affected() == 0 {
+            if unchanged.rows_affected() == 0 {
                 return Ok(false);
             }
             begin_session!(transaction, owner_id, session, now);
@@ -131,7 +132,7 @@ impl Store {
         })
     }
 
-    /// Whose session it is, if it stands. It lasts `span` from its last use, give or take `step`.
+    /// The owner of the session, if it is valid. A session lasts `span` from its last use, which is recorded in steps of `step`.
     pub async fn session(
         &self,
         token_hash: &[u8],
@@ -177,7 +178,7 @@ impl Store {
         })
     }
 
-    /// Ends all sessions and begins one; false where the old password is no longer the one that was shown.
+    /// Ends all sessions and begins one; false where the old password has changed since it was checked.
     pub async fn change_password(
         &self,
         owner_id: &str,
@@ -204,18 +205,18 @@ impl Store {
         })
     }
 
-    /// Erases what tells of the person and revokes the keys. The owner's id stays, for the ledger. False for the last operator while
-    /// others have accounts.
+    /// Erases personal data and revokes the keys. The owner's id stays, for the ledger. False for the last operator while others have
+    /// accounts.
     pub async fn delete_account(&self, owner_id: &str, erased_email: &str) -> Result<bool, StoreError> {
         let now = self.now().await?;
         let is_file = matches!(self, Self::Sqlite(_));
         on!(self, store => {
             let mut transaction = store.begin().await?;
             if is_file {
-                // What is deleted is overwritten too, so that whoever leaves is in no corner of the file.
+                // Deleted rows are overwritten, so that no personal data remains in free pages of the file.
                 sqlx::query("PRAGMA secure_delete = ON").execute(&mut *transaction).await?;
             }
-            // Two operators who leave at the same moment wait for each other here, and so does whoever signs in meanwhile.
+            // Locks the rows: two operators who leave at the same moment are serialised here, and so are concurrent sign-ins.
             sqlx::query("UPDATE accounts SET is_operator = is_operator WHERE is_operator OR owner_id = $1")
                 .bind(owner_id)
                 .execute(&mut *transaction)
@@ -231,7 +232,7 @@ impl Store {
             if is_needed {
                 return Ok(false);
             }
-            // First, so that readings which are written at this moment are all there to be deleted, or find the owner gone.
+            // First, so that concurrently written readings either exist to be deleted below or find the owner gone.
             sqlx::query("UPDATE owners SET email = $2 WHERE id = $1")
                 .bind(owner_id)
                 .bind(erased_email)
@@ -254,7 +255,7 @@ impl Store {
             }
             transaction.commit().await?;
             if is_file {
-                // The log of old pages still holds what was erased. While others read it stays, and later writes go over it.
+                // The WAL still holds the erased rows. While others read, they stay there until later writes overwrite them.
                 if let Err(error) = sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(store.pool()).await {
                     tracing::warn!(%error, "what was erased is still in the log of the database");
                 }
@@ -263,7 +264,7 @@ impl Store {
         })
     }
 
-    /// Makes the account at this address an operator; false where none stands there.
+    /// Makes the account at this address an operator; false where there is none.
     pub async fn make_operator(&self, email: &str) -> Result<bool, StoreError> {
         on!(self, store => {
             let mut transaction = store.begin().await?;
@@ -304,11 +305,11 @@ impl Store {
         })
     }
 
-    /// Forgets sessions and links that have run out.
+    /// Deletes expired sessions and links.
     pub async fn sweep_accounts(&self) -> Result<(), StoreError> {
         let now = self.now().await?;
         on!(self, store => {
-            // Asked first: a statement that deletes nothing would still wait for the ledger's writer.
+            // Checked first: a statement that deletes nothing would still wait for the write lock.
             let (has_any,): (bool,) = sqlx::query_as(
                 "SELECT EXISTS (SELECT 1 FROM sessions WHERE expires_at <= $1)
                      OR EXISTS (SELECT 1 FROM links WHERE expires_at <= $1)",

@@ -1,5 +1,5 @@
-//! A copy of everything that must not be lost, in a file that either engine restores: what one instance on SQLite grew into moves to
-//! PostgreSQL this way. It is read in one transaction while the service runs, and restored in one: all of it, or nothing.
+//! A copy of everything that must not be lost, in a file that either engine restores, so that an instance can move from SQLite to
+//! PostgreSQL. It is read in one transaction while the service runs, and restored in one: all of it, or nothing.
 
 mod archive;
 mod tables;
@@ -18,7 +18,7 @@ pub use tables::{NOT_KEPT, kept};
 
 /// Rows that are inserted by one statement: both engines take so many parameters, and few round trips remain.
 const ROWS_MAX: usize = 200;
-/// A process that has just ended may still be seen for a moment.
+/// The connection of a process that has just ended may still be listed for a moment.
 const GONE_MILLIS_MAX: u64 = 3_000;
 const LOOK_MILLIS: u64 = 50;
 
@@ -161,9 +161,9 @@ async fn into_postgres<R: Read>(
     present: Present,
 ) -> Result<(About, Counts), BackupError> {
     let mut transaction = pool.begin().await?;
-    stands_alone(&mut transaction).await?;
+    only_connection(&mut transaction).await?;
     let tables: Vec<&str> = TABLES.iter().map(|table| table.name).chain(NOT_KEPT).collect();
-    // Whoever starts meanwhile waits.
+    // A taxon that starts meanwhile waits for this lock.
     let lock = format!("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", tables.join(", "));
     sqlx::query(AssertSqlSafe(lock)).execute(&mut *transaction).await?;
     // The outbox numbers its rows by itself; those of the backup keep their numbers, and the next comes after them.
@@ -176,11 +176,11 @@ async fn into_postgres<R: Read>(
     Ok(restored)
 }
 
-/// Whether this is the only connection of any taxon to the database.
-async fn stands_alone(transaction: &mut sqlx::PgTransaction<'_>) -> Result<(), BackupError> {
+/// An error unless this is the only connection of any taxon to the database.
+async fn only_connection(transaction: &mut sqlx::PgTransaction<'_>) -> Result<(), BackupError> {
     let start = Instant::now();
     while start.elapsed() < Duration::from_millis(GONE_MILLIS_MAX) {
-        // What a transaction has seen of others it sees again until it is told to look anew.
+        // Within a transaction the list of connections is a snapshot until it is cleared.
         sqlx::query("SELECT pg_stat_clear_snapshot()").execute(&mut **transaction).await?;
         let others = sqlx::query(
             "SELECT EXISTS (SELECT 1 FROM pg_stat_activity

@@ -1,4 +1,4 @@
-//! What was read for whom, what a person made of it, and how an owner's days went.
+//! Readings per owner, reviews of them, and an owner's counts per day.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use sqlx::QueryBuilder;
 
 use super::{PURGE_ROWS_MAX, Payer, Resets, Store, StoreError, from_row, on};
 
-/// Rows of one statement. SQLite takes 32,766 parameters, of which a row needs 12.
+/// Rows per statement. SQLite accepts 32,766 parameters, of which a row needs 12.
 const ROWS_MAX: usize = 500;
 const DAY_MILLIS: i64 = 86_400_000;
 const DAYS_MAX: u32 = 366;
@@ -37,7 +37,7 @@ impl HistoryRow {
 
 /// How often an owner was refused on one day, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub struct RefusalCount {
     pub owner_id: String,
     /// Days since 1970.
     pub day: i64,
@@ -110,7 +110,7 @@ macro_rules! reading_rows {
     };
 }
 
-/// Each text has the index that it needs: one for all rows, one for those that need review.
+/// Each statement has the index that it needs: one for all rows, one for those that need review.
 macro_rules! recent_rows {
     ($needs_review:literal) => {
         reading_rows!(
@@ -125,9 +125,8 @@ macro_rules! recent_rows {
 }
 
 impl Store {
-    /// Writes all of it or nothing. Of several readings of one hash and wallet the last stands; what belongs to an owner who has left is
-    /// let go.
-    pub async fn write_history(&self, readings: &[HistoryRow], refusals: &[Refusal]) -> Result<(), StoreError> {
+    /// Writes all of it or nothing. Of several readings of one hash and wallet the last is kept; rows of an owner who has left are dropped.
+    pub async fn write_history(&self, readings: &[HistoryRow], refusals: &[RefusalCount]) -> Result<(), StoreError> {
         let latest: BTreeMap<_, &HistoryRow> = readings.iter().map(|reading| (reading.key(), reading)).collect();
         let owners = readings.iter().map(|row| &row.owner_id).chain(refusals.iter().map(|row| &row.owner_id));
         let owners: BTreeSet<&str> = owners.map(String::as_str).collect();
@@ -142,11 +141,11 @@ impl Store {
                 ids.push_bind(*owner);
             }
             ask.push(")").push(store.holding());
-            let standing: Vec<(String,)> =
+            let existing: Vec<(String,)> =
                 ask.build_query_as().persistent(false).fetch_all(&mut *transaction).await?;
-            let standing: BTreeSet<&str> = standing.iter().map(|(id,)| id.as_str()).collect();
+            let existing: BTreeSet<&str> = existing.iter().map(|(id,)| id.as_str()).collect();
             let rows: Vec<&HistoryRow> =
-                latest.into_values().filter(|reading| standing.contains(reading.owner_id.as_str())).collect();
+                latest.into_values().filter(|reading| existing.contains(reading.owner_id.as_str())).collect();
             for rows in rows.chunks(ROWS_MAX) {
                 let mut insert = QueryBuilder::new(
                     "INSERT INTO readings (owner_id, hash, wallet, chain, category, treatment, taxable, confidence,
@@ -174,7 +173,7 @@ impl Store {
                 );
                 insert.build().persistent(false).execute(&mut *transaction).await?;
             }
-            for refusal in refusals.iter().filter(|refusal| standing.contains(refusal.owner_id.as_str())) {
+            for refusal in refusals.iter().filter(|refusal| existing.contains(refusal.owner_id.as_str())) {
                 sqlx::query(
                     "INSERT INTO refusals (owner_id, day, code, count) VALUES ($1, $2, $3, $4)
                      ON CONFLICT (owner_id, day, code) DO UPDATE SET count = refusals.count + excluded.count",
@@ -331,7 +330,7 @@ impl Store {
     pub async fn usage(&self, owner_id: &str, days: u32) -> Result<Vec<Day>, StoreError> {
         let today = self.now().await?.div_euclid(DAY_MILLIS);
         let first = today.saturating_add(1).saturating_sub(i64::from(days.clamp(1, DAYS_MAX)));
-        // What took its place in the last moment of a month may be written down on the first day of the next.
+        // What was reserved at the very end of a month may be settled on the first day of the next.
         let month = Resets::Monthly.period(first.saturating_sub(1).saturating_mul(DAY_MILLIS));
         let since = first.saturating_mul(DAY_MILLIS);
         let (rows, refused) = on!(self, store => {
@@ -371,7 +370,7 @@ fn month_start(millis: i64) -> i64 {
     first.to_zoned(jiff::tz::TimeZone::UTC).map_or(0, |first| first.timestamp().as_millisecond())
 }
 
-/// As a pattern, in lower case and without meaning of its own.
+/// As a LIKE pattern, in lower case and with its wildcards escaped.
 fn starting_with(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len() + 1);
     for c in text.chars() {

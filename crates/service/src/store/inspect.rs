@@ -1,4 +1,4 @@
-//! A look at a database that changes nothing: no migration, no file that was not there.
+//! Inspects a database without changing it: no migration, no new file.
 
 use std::path::Path;
 use std::str::FromStr;
@@ -14,7 +14,7 @@ use super::{Database, StoreError, migrations};
 const CONNECT_SECONDS_MAX: u64 = 5;
 /// A running service holds the write lock for moments only.
 const LOCK_SECONDS_MAX: u64 = 5;
-/// Questions whose median is the latency.
+/// Queries whose median time is the latency.
 const LATENCY_QUERIES: usize = 5;
 
 #[derive(Debug, Clone)]
@@ -69,7 +69,7 @@ async fn inspect_sqlite(path: &Path) -> Result<Inspected, StoreError> {
     let mut took = Vec::new();
     for _ in 0..LATENCY_QUERIES {
         let started = Instant::now();
-        // Takes the write lock, which a file that cannot be written does not give.
+        // Takes the write lock, which fails on a file that cannot be written.
         let turn = connection.begin_with("BEGIN IMMEDIATE").await?;
         turn.rollback().await?;
         took.push(started.elapsed());

@@ -1,4 +1,4 @@
-//! One-time links. Whether one still stands is decided in the transaction that uses it up.
+//! One-time links. Whether one is still valid is decided in the transaction that uses it up.
 
 use std::time::Duration;
 
@@ -77,7 +77,7 @@ impl Store {
         })
     }
 
-    /// What the link is for, if it stands. Looking does not use it up.
+    /// What the link is for, if it is valid. Looking does not use it up.
     pub async fn link(&self, token_hash: &[u8]) -> Result<Option<Link>, StoreError> {
         let now = self.now().await?;
         on!(self, store => {
@@ -96,8 +96,8 @@ impl Store {
         })
     }
 
-    /// Uses up a link to become the operator. `known_hash` is that of the account that stands at the address, whose password was
-    /// shown; `None` where none stands, and one is made. False where the link or that account is no longer so.
+    /// Uses up a link to become the operator. `known_hash` is the password hash of the existing account at the address, whose password was
+    /// checked; `None` where there is no account, and one is made. False where the link is no longer valid or the account has changed.
     pub async fn take_operator_link(
         &self,
         token_hash: &[u8],
@@ -147,7 +147,7 @@ impl Store {
         })
     }
 
-    /// Uses up a link to set a password: the owner's sessions end and one begins. False where the link no longer stands.
+    /// Uses up a link to set a password: the owner's sessions end and one begins. False where the link is no longer valid.
     pub async fn take_password_link(
         &self,
         token_hash: &[u8],

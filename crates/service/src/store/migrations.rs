@@ -7,16 +7,16 @@ use sqlx::SqlSafeStr;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 
 /// Version, description, statements. A database keeps the description and a checksum of the statements, so a file never changes.
-type File = (i64, &'static str, &'static str);
+type MigrationFile = (i64, &'static str, &'static str);
 
-const SQLITE: [File; 4] = [
+const SQLITE: [MigrationFile; 4] = [
     (1, "keys", include_str!("../../../../migrations/sqlite/0001_keys.sql")),
     (2, "ledger", include_str!("../../../../migrations/sqlite/0002_ledger.sql")),
     (3, "accounts", include_str!("../../../../migrations/sqlite/0003_accounts.sql")),
     (4, "cache", include_str!("../../../../migrations/sqlite/0004_cache.sql")),
 ];
 
-const POSTGRES: [File; 4] = [
+const POSTGRES: [MigrationFile; 4] = [
     (1, "keys", include_str!("../../../../migrations/postgres/0001_keys.sql")),
     (2, "ledger", include_str!("../../../../migrations/postgres/0002_ledger.sql")),
     (3, "accounts", include_str!("../../../../migrations/postgres/0003_accounts.sql")),
@@ -31,8 +31,8 @@ pub(super) fn postgres() -> Migrator {
     migrator(&POSTGRES)
 }
 
-fn migrator(files: &[File]) -> Migrator {
-    let migration = |&(version, description, statements): &File| {
+fn migrator(files: &[MigrationFile]) -> Migrator {
+    let migration = |&(version, description, statements): &MigrationFile| {
         // Each runs in one transaction.
         let outside_transaction = false;
         let kind = MigrationType::Simple;

@@ -1,21 +1,22 @@
-//! Owners as the operator sees them, and the keys of one owner. Every statement on keys names the owner, so another's key is not there.
+//! Owners as the operator sees them, and the keys of one owner. Every statement on keys names the owner, so the keys of others cannot be
+//! reached.
 
 use super::{Key, KeyRow, Resets, Store, StoreError, from_row, on};
 
 /// Revoked keys of one owner that are still listed; with one more the oldest goes.
 const REVOKED_MAX: i64 = 100;
 
-/// One owner with what stands and what is used.
+/// One owner with the number of valid keys and the usage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnerRow {
     pub id: String,
     pub email: String,
     pub tier: String,
-    /// A contracted volume; without one the tier's own size stands.
+    /// A contracted volume; without one the tier's own size applies.
     pub pool: Option<i64>,
     pub has_account: bool,
     pub is_operator: bool,
-    /// Keys that stand.
+    /// Valid keys.
     pub keys: i64,
     /// Billed to the pool this month.
     pub used: i64,
@@ -81,7 +82,7 @@ impl Store {
         })
     }
 
-    /// A key on the owner's own tier; false where `most` of them stand already.
+    /// Adds a key on the owner's own tier; false where the owner has `most` valid ones already.
     pub async fn create_owner_key(
         &self,
         owner_id: &str,
@@ -93,7 +94,7 @@ impl Store {
         let now = self.now().await?;
         on!(self, store => {
             let mut transaction = store.begin().await?;
-            // Two who make a key at the same moment wait for each other here.
+            // Locks the row: two concurrent calls that make a key are serialised here.
             sqlx::query("UPDATE owners SET tier = tier WHERE id = $1").bind(owner_id).execute(&mut *transaction).await?;
             let made = sqlx::query(
                 "INSERT INTO keys (id, owner_id, hash, name, created_at)
@@ -139,7 +140,7 @@ impl Store {
         })
     }
 
-    /// How many keys stood.
+    /// How many keys were valid.
     pub async fn revoke_owner_keys(&self, owner_id: &str) -> Result<u64, StoreError> {
         let now = self.now().await?;
         on!(self, store => {

@@ -1,5 +1,5 @@
-//! The shared engine: PostgreSQL 15 or later, for any number of instances. Each turn at the ledger and each hit on a rate window is
-//! one call of a function in the database (`migrations/postgres`), so it costs one round trip. The database's clock counts.
+//! The shared engine: PostgreSQL 15 or later, for any number of instances. Each ledger transaction and each hit on a rate window is one
+//! call of a function in the database (`migrations/postgres`), so it costs one round trip. Times are those of the database's clock.
 
 use std::future::Future;
 use std::str::FromStr;
@@ -9,27 +9,27 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, PgPool, Row};
 
 use super::{
-    Billing, Clock, Cursor, DELAY_MILLIS_MAX, EVENTS_MAX, Entry, Event, Filter, Grant, HOLD, Imbalance, Key, KeyRow,
-    NewKey, PAGE_ROWS_MAX, PURGE_ROWS_MAX, Payer, Posted, Purged, Standing, StoreError, Turn, Turned, Waiting,
-    migration_failed, migrations, millis,
+    Billing, Clock, Cursor, DELAY_MILLIS_MAX, EVENTS_MAX, Entry, Event, Grant, HOLD, Imbalance, Key, KeyRow,
+    LedgerFilter, NewKey, OutboxBacklog, PAGE_ROWS_MAX, PURGE_ROWS_MAX, Payer, PoolUsage, Posted, Purged, StoreError,
+    Turn, Turned, migration_failed, migrations, millis,
 };
 
-/// What the server knows our connections by.
+/// The application name of our connections on the server.
 pub(super) const APPLICATION: &str = "taxon";
 const CONNECTIONS_MAX: u32 = 16;
-/// A caller is told that the database is away after this long.
+/// After this long a caller is told that the database is down.
 const ACQUIRE_SECONDS_MAX: u64 = 2;
-/// A connection that was idle for longer is asked whether it still stands before it is used.
+/// A connection that was idle for longer is pinged before it is used.
 const IDLE_MILLIS_MAX: u64 = 1_000;
-/// A connection that broke is replaced and the work done again, this often.
+/// Attempts in total; a broken connection is replaced before each retry.
 const TRIES_MAX: usize = 3;
-/// A statement that takes longer is given up by the server, and a moment later by us, should the server be gone without a word.
+/// The server cancels a statement that takes longer, and we give up a moment later, in case the server hangs.
 const STATEMENT_TIMEOUT: &str = "5s";
 const ANSWER_SECONDS_MAX: u64 = 7;
-/// Whoever wants the tables for itself waits this long for others to let them go.
+/// How long a restore waits for exclusive locks on the tables.
 const ALONE_TIMEOUT: &str = "10s";
 pub(super) const VERSION_MIN: i64 = 150_000;
-/// A window that nobody used for this long is forgotten.
+/// A window that was not used for this long is deleted.
 const WINDOW_IDLE_MICROS: i64 = 600_000_000;
 
 #[derive(Debug, Clone)]
@@ -69,7 +69,7 @@ impl Postgres {
         Ok(PgPoolOptions::new().max_connections(1).connect_with(options).await?)
     }
 
-    /// A transaction that sees one moment, whatever is written beside it, for as long as it takes to read everything.
+    /// A read-only snapshot transaction without a statement timeout, since reading everything takes long.
     pub(super) async fn snapshot(&self) -> Result<sqlx::Transaction<'static, sqlx::Postgres>, StoreError> {
         let mut transaction = self.pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
         sqlx::query("SET LOCAL statement_timeout = 0").execute(&mut *transaction).await?;
@@ -84,7 +84,7 @@ impl Postgres {
         Ok(self.pool.begin().await?)
     }
 
-    /// Milliseconds since 1970 where a test holds the clock; the database's own time otherwise.
+    /// Milliseconds since 1970 where a test sets the clock; the database's own time otherwise.
     fn manual_now(&self) -> Option<i64> {
         self.clock.manual()
     }
@@ -95,18 +95,18 @@ impl Postgres {
             return Ok(millis);
         }
         let query = || async { sqlx::query_as("SELECT taxon_now()").fetch_one(&self.pool).await };
-        let (millis,): (i64,) = steadily(query).await?;
+        let (millis,): (i64,) = with_retries(query).await?;
         Ok(millis)
     }
 
-    /// Rows that are read this way keep what they are named by until the transaction ends: nobody is erased meanwhile.
+    /// Locks the selected rows against erasure until the transaction ends.
     pub(super) fn holding(&self) -> &'static str {
         " FOR KEY SHARE"
     }
 
     pub(super) async fn answers(&self) -> bool {
         let query = || async { sqlx::query("SELECT count(*) FROM leases").execute(&self.pool).await };
-        steadily(query).await.is_ok()
+        with_retries(query).await.is_ok()
     }
 
     pub(super) async fn create_key(&self, key: &NewKey) -> Result<(), StoreError> {
@@ -153,7 +153,7 @@ impl Postgres {
             .fetch_optional(&self.pool)
             .await
         };
-        let row = steadily(query).await?;
+        let row = with_retries(query).await?;
         Ok(row.map(|row: KeyRow| row.into()))
     }
 
@@ -188,7 +188,7 @@ impl Postgres {
         let (ids, times): (Vec<&str>, Vec<i64>) = used.iter().map(|(id, at)| (id.as_str(), at / 1000)).unzip();
         let mut transaction = self.pool.begin().await?;
         sqlx::query("SET LOCAL synchronous_commit = off").execute(&mut *transaction).await?;
-        // Two instances that write at once must not wait for each other crosswise.
+        // Rows are locked in one order, so that two instances that write at once do not deadlock.
         sqlx::query(
             "WITH used AS (SELECT * FROM unnest($1::text[], $2::bigint[]) AS used (id, at)),
                   locked AS (SELECT keys.id FROM keys JOIN used USING (id) ORDER BY keys.id FOR UPDATE OF keys)
@@ -224,7 +224,7 @@ impl Postgres {
                 .fetch_one(&self.pool)
                 .await
         };
-        let row = steadily(query).await?;
+        let row = with_retries(query).await?;
         let posted: Vec<String> = row.try_get("o_settled")?;
         let granted: Vec<String> = row.try_get("o_wanted")?;
         Ok(Turned {
@@ -234,7 +234,7 @@ impl Postgres {
         })
     }
 
-    pub(super) async fn standing(&self, payer: &Payer, hash: Option<&str>) -> Result<Standing, StoreError> {
+    pub(super) async fn pool_usage(&self, payer: &Payer, hash: Option<&str>) -> Result<PoolUsage, StoreError> {
         let query = || async {
             sqlx::query_as(
                 "WITH now AS (SELECT greatest(taxon_period($2, coalesce($4, taxon_now())),
@@ -251,11 +251,11 @@ impl Postgres {
             .fetch_one(&self.pool)
             .await
         };
-        let row = steadily(query).await?;
+        let row = with_retries(query).await?;
         Ok(row)
     }
 
-    /// Takes one of `most` places in the window; when none is free, how long to wait.
+    /// Counts a hit in a window that takes `most` hits; when it is full, how long to wait.
     pub(super) async fn hit(&self, who: &str, most: u32, span: Duration) -> Result<Option<Duration>, StoreError> {
         let query = || async {
             sqlx::query("SELECT taxon_hit($1, $2, $3, $4) AS wait")
@@ -266,11 +266,15 @@ impl Postgres {
                 .fetch_one(&self.pool)
                 .await
         };
-        let wait: i64 = steadily(query).await?.try_get("wait")?;
+        let wait: i64 = with_retries(query).await?.try_get("wait")?;
         Ok(u64::try_from(wait).ok().filter(|wait| *wait > 0).map(Duration::from_micros))
     }
 
-    pub(super) async fn entries(&self, filter: &Filter, after: Option<&Cursor>) -> Result<Vec<Entry>, StoreError> {
+    pub(super) async fn entries(
+        &self,
+        filter: &LedgerFilter,
+        after: Option<&Cursor>,
+    ) -> Result<Vec<Entry>, StoreError> {
         let (at, payer, period, hash) = after.cloned().unwrap_or_default();
         let rows = sqlx::query_as(
             "SELECT entries.*, owners.email AS owner FROM entries LEFT JOIN owners ON owners.id = entries.payer
@@ -319,7 +323,8 @@ impl Postgres {
             .bind(PURGE_ROWS_MAX)
             .execute(&self.pool)
             .await?;
-            // What goes is taken off the counter, so that a call which settles in an old period at this moment still counts.
+            // The counter is reduced by the deleted rows and not reset, so that a concurrent call that settles in an old period still
+            // counts.
             let gone: (i64,) = sqlx::query_as(
                 "WITH gone AS (
                      DELETE FROM entries WHERE (payer, period, hash) IN (
@@ -376,7 +381,7 @@ impl Postgres {
         Ok(done.rows_affected() == 1)
     }
 
-    /// Steps from payer to payer along the index, so that a long queue costs no more than a short one.
+    /// Skips from payer to payer along the index, so that the cost does not grow with the queue.
     pub(super) async fn due(&self) -> Result<Vec<(String, i64)>, StoreError> {
         let rows = sqlx::query_as(
             "WITH RECURSIVE payers (payer) AS (
@@ -440,7 +445,7 @@ impl Postgres {
         Ok(())
     }
 
-    pub(super) async fn waiting(&self) -> Result<Vec<Waiting>, StoreError> {
+    pub(super) async fn waiting(&self) -> Result<Vec<OutboxBacklog>, StoreError> {
         let rows = sqlx::query_as(
             "SELECT outbox.payer, owners.email AS owner, count(*) AS waiting, min(entries.at) AS oldest,
                     coalesce(max(delays.failures), 0) AS failures, max(delays.until) AS retry_at, max(delays.reason) AS reason
@@ -461,7 +466,7 @@ fn options(url: &str) -> Result<PgConnectOptions, StoreError> {
     Ok(options.application_name(APPLICATION))
 }
 
-/// On a connection of its own, which may wait for the lock, and work, as long as it takes.
+/// On a connection of its own without timeouts, since waiting for the lock and migrating may take long.
 async fn migrate(options: &PgConnectOptions) -> Result<(), StoreError> {
     let patience = Duration::from_secs(ACQUIRE_SECONDS_MAX);
     let pool = PgPoolOptions::new().max_connections(1).acquire_timeout(patience).connect_with(options.clone()).await?;
@@ -476,9 +481,9 @@ async fn migrate(options: &PgConnectOptions) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Does it again when the connection broke under it: for work that may be done twice. A hit on a rate window may, since at worst
-/// one request counts as two. A server that says nothing at all is given up.
-async fn steadily<T, F: Future<Output = Result<T, sqlx::Error>>>(work: impl Fn() -> F) -> Result<T, sqlx::Error> {
+/// Retries when the connection broke: for idempotent work, and for a hit on a rate window, where at worst one request counts as two. A
+/// server that does not answer at all is given up.
+async fn with_retries<T, F: Future<Output = Result<T, sqlx::Error>>>(work: impl Fn() -> F) -> Result<T, sqlx::Error> {
     let mut tries = 1..TRIES_MAX;
     loop {
         match tokio::time::timeout(Duration::from_secs(ANSWER_SECONDS_MAX), work()).await {
@@ -489,8 +494,8 @@ async fn steadily<T, F: Future<Output = Result<T, sqlx::Error>>>(work: impl Fn()
     }
 }
 
-/// The server went away or is going, or the work ran into another's: classes 08 (connection), 57P (operator intervention) and
-/// 40 (rollback).
+/// Errors worth a retry, since the server went away or the transaction conflicted with another: classes 08 (connection), 57P (operator
+/// intervention) and 40 (rollback).
 fn is_broken(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(_) | sqlx::Error::Protocol(_) => true,

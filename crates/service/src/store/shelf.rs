@@ -1,6 +1,5 @@
-//! Where what was read from chains outlives the process: rows of bytes by kind and key, which may be lost at any time. SQLite keeps
-//! them in a file of their own, so that the ledger never waits for them and a backup leaves them out; on PostgreSQL all instances
-//! share them.
+//! The persistent cache of what was read from chains: rows of bytes by kind and key, which may be lost at any time. On SQLite they are in a
+//! file of their own, so that the ledger never waits for them and a backup leaves them out; on PostgreSQL all instances share them.
 
 mod postgres;
 mod sqlite;
@@ -13,14 +12,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{Database, Store, StoreError, from_row};
 
-/// Rows that wait to be written, and their bytes; past either new ones are forgotten.
+/// Rows that wait to be written, and their bytes; past either limit new rows are dropped.
 const WRITES_WAITING_MAX: usize = 20_000;
 const BYTES_WAITING_MAX: usize = 32 * 1024 * 1024;
 /// Rows of one transaction.
 const WRITE_ROWS_MAX: usize = 500;
 /// Rows that one trimming step deletes.
 const TRIM_ROWS_MAX: i64 = 1_000;
-/// Whoever looks here for what it could also ask a node for waits no longer than this.
+/// A lookup takes no longer than this: a node can answer instead.
 const LOAD_PATIENCE: Duration = Duration::from_secs(1);
 
 /// One row.
@@ -32,24 +31,24 @@ pub struct ShelfRow {
     pub body: Vec<u8>,
 }
 
-/// A row that waits to be written, and the room that it takes until then.
+/// A queued row, with its share of the byte limit until it is written.
 #[derive(Debug)]
 struct QueuedRow {
     row: ShelfRow,
     _room: OwnedSemaphorePermit,
 }
 
-/// Room for rows that wait, in bytes.
+/// The byte limit of queued rows.
 #[derive(Debug, Clone)]
-struct Room(Arc<Semaphore>);
+struct QueueBytes(Arc<Semaphore>);
 
-impl Default for Room {
+impl Default for QueueBytes {
     fn default() -> Self {
         Self(Arc::new(Semaphore::new(BYTES_WAITING_MAX)))
     }
 }
 
-impl Room {
+impl QueueBytes {
     fn take(&self, row: ShelfRow) -> Option<QueuedRow> {
         let bytes = u32::try_from(row.key.len().saturating_add(row.body.len())).ok()?;
         let room = Arc::clone(&self.0).try_acquire_many_owned(bytes).ok()?;
@@ -59,17 +58,17 @@ impl Room {
 
 /// What was found under a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct ShelfHit {
     pub key: String,
     pub chain: String,
     pub body: Vec<u8>,
 }
 
-from_row!(Found: key, chain, body);
+from_row!(ShelfHit: key, chain, body);
 
-/// What stands on the shelf, by kind and chain.
+/// Rows and bytes on the shelf, by kind and chain.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Pile {
+pub struct ShelfUsage {
     pub kind: String,
     pub chain: String,
     pub rows: i64,
@@ -79,7 +78,7 @@ pub struct Pile {
     pub newest: i64,
 }
 
-from_row!(Pile: kind, chain, rows, bytes, oldest, newest);
+from_row!(ShelfUsage: kind, chain, rows, bytes, oldest, newest);
 
 /// Which rows to clear; `None` is all of them.
 #[derive(Debug, Clone, Default)]
@@ -92,17 +91,17 @@ pub struct Clearing {
 pub enum Shelf {
     /// Nothing outlives the process.
     Absent,
-    Sqlite(sqlite::Shelf),
-    Postgres(postgres::Shelf),
+    Sqlite(sqlite::SqliteShelf),
+    Postgres(postgres::PostgresShelf),
 }
 
 impl Shelf {
     /// Beside the database that is in use.
     pub fn open(database: &Database, store: &Store) -> Result<Self, StoreError> {
         match (database, store) {
-            (Database::Sqlite(path), _) => Ok(Self::Sqlite(sqlite::Shelf::open(&Self::file(path))?)),
+            (Database::Sqlite(path), _) => Ok(Self::Sqlite(sqlite::SqliteShelf::open(&Self::file(path))?)),
             (Database::Postgres(_), Store::Postgres(store)) => {
-                Ok(Self::Postgres(postgres::Shelf::new(store.pool().clone())))
+                Ok(Self::Postgres(postgres::PostgresShelf::new(store.pool().clone())))
             }
             (Database::Postgres(_), Store::Sqlite(_)) => Ok(Self::Absent),
         }
@@ -113,8 +112,8 @@ impl Shelf {
         database.with_extension("cache.db")
     }
 
-    /// What stands under these keys, in any order. A shelf that does not answer is as good as an empty one.
-    pub async fn load(&self, kind: &'static str, keys: Vec<String>) -> Vec<Found> {
+    /// The rows that exist under these keys, in any order. A shelf that fails counts as empty.
+    pub async fn load(&self, kind: &'static str, keys: Vec<String>) -> Vec<ShelfHit> {
         if keys.is_empty() {
             return Vec::new();
         }
@@ -138,7 +137,7 @@ impl Shelf {
         }
     }
 
-    /// Writes later, and forgets the row when too many wait.
+    /// Queues the row, or drops it when too many wait.
     pub fn keep(&self, row: ShelfRow) {
         match self {
             Self::Absent => {}
@@ -147,7 +146,7 @@ impl Shelf {
         }
     }
 
-    /// Waits until everything that was given to keep is written.
+    /// Waits until all queued rows are written.
     pub async fn flush(&self) {
         match self {
             Self::Absent => {}
@@ -156,15 +155,15 @@ impl Shelf {
         }
     }
 
-    pub async fn piles(&self) -> Result<Vec<Pile>, StoreError> {
+    pub async fn usage(&self) -> Result<Vec<ShelfUsage>, StoreError> {
         match self {
             Self::Absent => Ok(Vec::new()),
-            Self::Sqlite(shelf) => shelf.piles().await,
-            Self::Postgres(shelf) => shelf.piles().await,
+            Self::Sqlite(shelf) => shelf.usage().await,
+            Self::Postgres(shelf) => shelf.usage().await,
         }
     }
 
-    /// How many rows went. Running instances forget what they hold in memory too: the age tells them.
+    /// How many rows were deleted. Running instances empty their memory too: they see it by `age`.
     pub async fn clear(&self, which: &Clearing) -> Result<u64, StoreError> {
         match self {
             Self::Absent => Ok(0),
@@ -182,7 +181,7 @@ impl Shelf {
         }
     }
 
-    /// Deletes kinds that nobody knows any more, and then the oldest rows until so many bytes are left.
+    /// Deletes rows of unknown kinds, and then evicts the oldest rows until at most so many bytes are left.
     pub async fn trim(&self, kinds: &[&str], bytes_max: i64) -> Result<(), StoreError> {
         match self {
             Self::Absent => Ok(()),

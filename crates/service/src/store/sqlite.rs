@@ -1,5 +1,5 @@
-//! The embedded engine: one file in WAL mode. Turns at the ledger go through one writer, on a thread of its own, whose callers share
-//! commits; everything else uses connections of its own. All writers of the process take turns.
+//! The embedded engine: one file in WAL mode. Ledger transactions go through one writer, on a thread of its own, which groups concurrent
+//! callers into one commit; everything else uses pooled connections. All writers of the process are serialised by `Gate`.
 
 mod checkpoints;
 #[cfg(test)]
@@ -17,8 +17,8 @@ use sqlx::{Connection, Row, SqliteConnection, SqlitePool};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::{
-    Billing, Clock, Cursor, DELAY_MILLIS_MAX, EVENTS_MAX, Entry, Event, Filter, Imbalance, Key, KeyRow, NewKey,
-    PAGE_ROWS_MAX, PURGE_ROWS_MAX, Payer, Purged, Standing, StoreError, Turn, Turned, Waiting, migration_failed,
+    Billing, Clock, Cursor, DELAY_MILLIS_MAX, EVENTS_MAX, Entry, Event, Imbalance, Key, KeyRow, LedgerFilter, NewKey,
+    OutboxBacklog, PAGE_ROWS_MAX, PURGE_ROWS_MAX, Payer, PoolUsage, Purged, StoreError, Turn, Turned, migration_failed,
     migrations, millis,
 };
 use checkpoints::{LOG_BYTES, LOG_PAGES_MAX};
@@ -27,13 +27,12 @@ use writer::TurnWriter;
 const CONNECTIONS_MAX: u32 = 8;
 /// Another process may be writing.
 const BUSY_SECONDS_MAX: u64 = 30;
-/// Whoever wants the database for itself waits this long for a process that is about to end.
+/// How long a restore waits for a process that is about to end.
 const ALONE_SECONDS_MAX: u64 = 3;
-/// Takes the write lock at once, so that two writers wait for each other and never fail halfway.
+/// Takes the write lock at once, so that a second writer waits at the start instead of failing midway.
 const BEGIN: &str = "BEGIN IMMEDIATE";
 
-/// Where this process's writers wait for one another. SQLite has no queue: whoever finds it locked looks again after up to a tenth of
-/// a second, and may find it locked again.
+/// FIFO mutex of this process's writers. SQLite's own busy handler polls with pauses of up to a tenth of a second and is not fair.
 type Gate = Arc<Mutex<()>>;
 
 #[derive(Debug, Clone)]
@@ -44,7 +43,7 @@ pub struct Sqlite {
     clock: Clock,
 }
 
-/// A transaction that writes. Until it ends, no other of this process does.
+/// A write transaction. It holds the gate, so no other of this process runs until it ends.
 #[derive(Debug)]
 pub struct Writing {
     transaction: sqlx::Transaction<'static, sqlx::Sqlite>,
@@ -76,7 +75,7 @@ impl Sqlite {
         let _lock = lock(path).await?;
         let pool = SqlitePoolOptions::new()
             .max_connections(CONNECTIONS_MAX)
-            // A transaction that SQLite rolled back by itself, when the disk failed, counts as open with sqlx for ever.
+            // When the disk fails, SQLite rolls back by itself, and sqlx would count the transaction as open for ever.
             .before_acquire(|connection, _| Box::pin(async move { Ok(!connection.is_in_transaction()) }))
             .connect_with(options(path))
             .await?;
@@ -108,7 +107,7 @@ impl Sqlite {
         Ok(Some(pool))
     }
 
-    /// A transaction that sees one moment, whatever is written beside it.
+    /// A snapshot transaction.
     pub(super) async fn snapshot(&self) -> Result<sqlx::Transaction<'static, sqlx::Sqlite>, StoreError> {
         Ok(self.pool.begin().await?)
     }
@@ -117,7 +116,7 @@ impl Sqlite {
         &self.pool
     }
 
-    /// A transaction that writes, once it is its turn.
+    /// A write transaction, after waiting for the gate.
     pub(super) async fn begin(&self) -> Result<Writing, StoreError> {
         let turn = Arc::clone(&self.gate).lock_owned().await;
         Ok(Writing { transaction: self.pool.begin_with(BEGIN).await?, _turn: turn })
@@ -128,7 +127,7 @@ impl Sqlite {
         Ok(self.clock.millis())
     }
 
-    /// A transaction that writes has the whole database to itself.
+    /// A write transaction has the whole database to itself.
     pub(super) fn holding(&self) -> &'static str {
         ""
     }
@@ -220,7 +219,7 @@ impl Sqlite {
         self.writer.turn(turn, self.clock.millis()).await
     }
 
-    pub(super) async fn standing(&self, payer: &Payer, hash: Option<&str>) -> Result<Standing, StoreError> {
+    pub(super) async fn pool_usage(&self, payer: &Payer, hash: Option<&str>) -> Result<PoolUsage, StoreError> {
         let row = sqlx::query_as(
             "WITH now AS (SELECT max(?2, coalesce((SELECT max(period) FROM pools WHERE payer = ?1), '')) AS period)
              SELECT coalesce((SELECT used FROM pools WHERE payer = ?1 AND period = now.period), 0) AS used,
@@ -236,7 +235,11 @@ impl Sqlite {
         Ok(row)
     }
 
-    pub(super) async fn entries(&self, filter: &Filter, after: Option<&Cursor>) -> Result<Vec<Entry>, StoreError> {
+    pub(super) async fn entries(
+        &self,
+        filter: &LedgerFilter,
+        after: Option<&Cursor>,
+    ) -> Result<Vec<Entry>, StoreError> {
         let (at, payer, period, hash) = after.cloned().unwrap_or_default();
         let rows = sqlx::query_as(
             "SELECT entries.*, owners.email AS owner FROM entries LEFT JOIN owners ON owners.id = entries.payer
@@ -340,7 +343,7 @@ impl Sqlite {
         Ok(done.rows_affected() == 1)
     }
 
-    /// Steps from payer to payer along the index, so that a long queue costs no more than a short one.
+    /// Skips from payer to payer along the index, so that the cost does not grow with the queue.
     pub(super) async fn due(&self) -> Result<Vec<(String, i64)>, StoreError> {
         let rows = sqlx::query_as(
             "WITH RECURSIVE payers (payer) AS (
@@ -397,7 +400,7 @@ impl Sqlite {
         Ok(())
     }
 
-    pub(super) async fn waiting(&self) -> Result<Vec<Waiting>, StoreError> {
+    pub(super) async fn waiting(&self) -> Result<Vec<OutboxBacklog>, StoreError> {
         let rows = sqlx::query_as(
             "SELECT outbox.payer, owners.email AS owner, count(*) AS waiting, min(entries.at) AS oldest,
                     coalesce(max(delays.failures), 0) AS failures, max(delays.until) AS retry_at, max(delays.reason) AS reason
@@ -432,7 +435,7 @@ fn is_locked(error: &sqlx::Error) -> bool {
     error.as_database_error().is_some_and(|error| error.message().contains("locked"))
 }
 
-/// SQLite has no lock around migrations, so a file beside the database is one. It is let go when the file is closed.
+/// SQLite has no lock around migrations, so a file beside the database is locked. Closing the file releases the lock.
 async fn lock(path: &Path) -> Result<std::fs::File, StoreError> {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");

@@ -1,11 +1,11 @@
-//! One turn of a call at the ledger: what it settles, then what it wants. `decide` is the rule; SQLite asks it, and PostgreSQL's
-//! `taxon_turn` says the same in SQL, so that a turn costs one round trip there.
+//! A turn is one ledger transaction of a call: it settles hashes that were read, then reserves quota for further ones. `decide` is the
+//! rule; SQLite calls it, and PostgreSQL's `taxon_turn` does the same in SQL, so that a turn costs one round trip there.
 //!
-//! - A hash is counted once per payer and period. Whoever asks again is served free: a repeat.
-//! - A place belongs to a hash. Two calls in flight for one hash share its place.
-//! - Places are never more than the limit: what is counted and what is held together.
-//! - What comes back as failed or free gives its place to the next in line, in the same turn. Who comes back without having had a
-//!   place takes one then, in order, or is refused.
+//! - A hash is counted once per payer and period. Asking again is free: a repeat.
+//! - A reservation, or place, belongs to a hash. Two calls in flight for one hash share it.
+//! - Counted and reserved hashes together never exceed the limit.
+//! - A failed or free hash releases its reservation to the next in line, in the same turn. A hash that was read without one takes one when
+//!   it is settled, in order, or is refused.
 
 /// Who pays, and from what.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Resets {
         }
     }
 
-    /// As it is written in the ledger, so that later periods sort later.
+    /// The period as the ledger writes it; later periods sort later.
     pub fn period(self, millis: i64) -> String {
         let at = jiff::Timestamp::from_millisecond(millis).unwrap_or_default();
         let date = at.to_string();
@@ -62,37 +62,37 @@ impl Resets {
 #[derive(Debug, Clone)]
 pub struct Turn {
     pub payer: Payer,
-    /// The period in which the call took its places; `None` on its first turn.
+    /// The period in which the call made its reservations; `None` on its first turn.
     pub period: Option<String>,
     pub call_id: String,
     /// Empty for anonymous callers.
     pub key_id: String,
     pub request_id: String,
-    /// Whether metered classifications become events.
+    /// Whether metered classifications are written as events.
     pub has_sink: bool,
     /// Distinct hashes.
     pub settled: Vec<Settled>,
-    /// Distinct hashes, in the order in which they take places; none of them is settled in the same turn.
+    /// Distinct hashes, in the order in which quota is reserved for them; none of them is settled in the same turn.
     pub wanted: Vec<String>,
 }
 
 #[derive(Debug, Clone)]
 pub struct Settled {
     pub hash: String,
-    pub outcome: Outcome,
+    pub outcome: SettleOutcome,
     pub category: String,
     pub chain: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum SettleOutcome {
     Billable,
     Free,
-    /// It failed: as if it had never been asked.
+    /// It failed, and counts as never asked.
     Void,
 }
 
-impl Outcome {
+impl SettleOutcome {
     /// As PostgreSQL's function takes it.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -108,10 +108,10 @@ impl Outcome {
 pub enum Posted {
     Billed,
     Free,
-    /// It stood in the ledger already.
+    /// The ledger had a row of it already.
     Repeat,
     Void,
-    /// It had no place, or one that had expired, and none is left: the answer must not be given away.
+    /// It had no reservation, or an expired one, and no quota is left: the answer must not be sent.
     Refused,
 }
 
@@ -134,40 +134,40 @@ pub struct Turned {
 
 /// What the ledger knows of a hash before the turn.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Seen {
+pub(super) struct HashState {
     pub(super) is_entered: bool,
-    /// Held by this call.
+    /// Reserved by this call.
     pub(super) is_own: bool,
-    /// Held by another call.
+    /// Reserved by another call.
     pub(super) is_shared: bool,
 }
 
-impl Seen {
+impl HashState {
     fn has_place(self) -> bool {
         self.is_own || self.is_shared
     }
 }
 
-/// `free` is the limit less what is counted and held, or `None` without a limit; `seen` is of the settled hashes and then
-/// of the wanted ones.
-pub(super) fn decide(turn: &Turn, free: Option<i64>, seen: &[Seen]) -> (Vec<Posted>, Vec<Grant>) {
+/// `free` is the limit less what is counted and reserved, or `None` without a limit; `seen` is of the settled hashes and then of the wanted
+/// ones.
+pub(super) fn decide(turn: &Turn, free: Option<i64>, seen: &[HashState]) -> (Vec<Posted>, Vec<Grant>) {
     let mut free = free.unwrap_or(i64::MAX);
     let (settled, wanted) = seen.split_at(turn.settled.len().min(seen.len()));
     let mut posted = Vec::with_capacity(settled.len());
     for (row, seen) in turn.settled.iter().zip(settled) {
         posted.push(match row.outcome {
-            Outcome::Billable | Outcome::Free if seen.is_entered => Posted::Repeat,
-            // Whoever came without a place needs one to be tried, if only for this moment.
+            SettleOutcome::Billable | SettleOutcome::Free if seen.is_entered => Posted::Repeat,
+            // A hash without a reservation needs quota for one, even if it turns out free.
             _ if !seen.has_place() && free < 1 => Posted::Refused,
-            Outcome::Void => {
+            SettleOutcome::Void => {
                 free = free.saturating_add(i64::from(seen.is_own && !seen.is_shared));
                 Posted::Void
             }
-            Outcome::Free => {
+            SettleOutcome::Free => {
                 free = free.saturating_add(i64::from(seen.has_place()));
                 Posted::Free
             }
-            Outcome::Billable => {
+            SettleOutcome::Billable => {
                 free = free.saturating_sub(i64::from(!seen.has_place()));
                 Posted::Billed
             }

@@ -1,5 +1,5 @@
-//! Who is at the other end: the peer, or, behind a proxy that the operator trusts, the right-most address that no trusted proxy
-//! has. What a stranger writes into `X-Forwarded-For` is never believed.
+//! The client's address: the peer, or, behind a proxy that the operator trusts, the right-most address that is no trusted proxy's. Entries
+//! of `X-Forwarded-For` that no trusted proxy wrote are ignored.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -16,7 +16,7 @@ pub(crate) fn address(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> I
         if !is_trusted(nearest) {
             break;
         }
-        // Past something that is no address nothing can be believed.
+        // Nothing left of an entry that is no address can be trusted.
         let Some(address) = parse(hop.trim()) else { break };
         nearest = address;
     }

@@ -1,4 +1,4 @@
-//! Files that are sent byte for byte: made once at start, with the headers that keep a page to itself.
+//! Static files: rendered once at start and sent unchanged, with security headers.
 
 use alloy_primitives::hex;
 use axum::body::Bytes;
@@ -8,7 +8,7 @@ use axum::routing::{MethodRouter, get};
 use sha2::{Digest, Sha256};
 
 #[derive(Debug, Clone)]
-pub(crate) struct Finished {
+pub(crate) struct StaticFile {
     kind: &'static str,
     /// The content security policy.
     policy: &'static str,
@@ -16,7 +16,7 @@ pub(crate) struct Finished {
     etag: String,
 }
 
-impl Finished {
+impl StaticFile {
     pub(crate) fn new(kind: &'static str, policy: &'static str, body: impl Into<Bytes>) -> Self {
         let body = body.into();
         let digest = hex::encode(Sha256::digest(&body));

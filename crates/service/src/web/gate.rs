@@ -1,4 +1,4 @@
-//! What the door of `app` wants to know, read from a request: the key that is presented, the client's address, the request id.
+//! Reads from a request what `app/door` needs: the key that is presented, the client's address, the request id.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use axum::middleware::Next;
 use axum::response::Response;
 
 use super::{Web, client};
-use crate::app::{Call, Presented, RequestId};
+use crate::app::{AdmittedCall, Presented, RequestId};
 use crate::auth::Caller;
 use crate::error::ApiError;
 use crate::limits::counted_address;
 
-/// Lets in whoever has a valid key and calls left, before the body is read; the handler finds the admitted call in the extensions.
+/// Admits calls with a valid key and within the rate limit, before the body is read; the handler finds the admitted call in the extensions.
 pub(crate) async fn keyed(State(web): State<Web>, mut request: Request, next: Next) -> Result<Response, ApiError> {
     let caller = web.caller(request.headers(), request.extensions().get()).await?;
     let call = web.app.admit(caller, request_id(request.extensions())).await?;
@@ -34,13 +34,13 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Presented<'_> {
     }
 }
 
-/// The id that the request carries since it came in.
+/// The id that the request got when it came in.
 pub(crate) fn request_id(extensions: &Extensions) -> RequestId {
     extensions.get::<RequestId>().cloned().unwrap_or_else(RequestId::fresh)
 }
 
 impl Web {
-    /// Whose key it is that the headers present.
+    /// The owner of the key in the headers.
     pub(crate) async fn caller(
         &self,
         headers: &HeaderMap,
@@ -66,7 +66,7 @@ impl Web {
 }
 
 /// Admitted by `keyed`.
-impl<S: Sync> FromRequestParts<S> for Call {
+impl<S: Sync> FromRequestParts<S> for AdmittedCall {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {

@@ -11,7 +11,7 @@ use crate::app::RequestId;
 use crate::{logs, metrics};
 
 const HEADER: HeaderName = HeaderName::from_static("x-request-id");
-/// What a refused request may leave to be read and thrown away.
+/// Bytes of a refused request's body that are read and discarded.
 const UNREAD_BYTES_MAX: u64 = 4 * 1024;
 
 pub(crate) async fn carry(mut request: Request, next: Next) -> Response {
@@ -43,7 +43,7 @@ async fn answer(request: Request, next: Next, is_ours: bool) -> Response {
     let route = route.as_ref().map(MatchedPath::as_str);
     metrics::request(method.as_str(), route, status, took);
     let (route, millis) = (route.unwrap_or("none"), u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
-    // An id that a client made up may hold anything that fits into its alphabet.
+    // A client's own id may hold anything within its alphabet.
     if is_ours {
         tracing::info!(target: logs::OURS, method = method.as_str(), route, status, millis, "request");
     } else {
@@ -52,7 +52,7 @@ async fn answer(request: Request, next: Next, is_ours: bool) -> Response {
     response
 }
 
-/// Of more bytes, or of a length that is not told.
+/// Longer, or of unknown length.
 fn has_longer_body(request: &Request, bytes_max: u64) -> bool {
     let length =
         request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());

@@ -1,4 +1,4 @@
-//! `GET /metrics` on a listener of its own, for whoever may reach that address. It needs no key and holds no secret.
+//! `GET /metrics` on a listener of its own, for anybody who can reach that address. It needs no key and holds no secret.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::logs;
 use crate::metrics::{self, Sampled};
 
 const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
-/// A database that says nothing must not hold up a scrape.
+/// A database that hangs must not hold up a scrape.
 const OUTBOX_SECONDS_MAX: u64 = 1;
 const GATHER_SECONDS: u64 = 1;
 
@@ -31,7 +31,7 @@ async fn outbox_waiting(web: &Web) -> Option<u64> {
     u64::try_from(count).ok()
 }
 
-/// For as long as the service runs.
+/// Runs as long as the service.
 pub(crate) async fn gather_metrics() {
     let mut rounds = tokio::time::interval(Duration::from_secs(GATHER_SECONDS));
     rounds.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

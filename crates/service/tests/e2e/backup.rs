@@ -99,6 +99,6 @@ async fn a_backup_may_be_a_stream_and_a_file_that_is_none_is_refused() {
     }
     assert!(to.run(&["restore", &file]).contains("1 owners, 1 keys"));
     let taxon = to.start_on(free_port(), key).await;
-    assert_eq!(taxon.post("/v1/classify", &json!({})).await.status, 400, "the key stands");
+    assert_eq!(taxon.post("/v1/classify", &json!({})).await.status, 400, "the key is valid");
     assert!(refused(&from, &["backup", "/nowhere/at/all"]).contains("cannot be written"));
 }

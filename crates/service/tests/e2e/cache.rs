@@ -1,5 +1,5 @@
-//! What was read once is not read again: not in the same process, not after a restart, not by another instance, and not when the rules
-//! change. What is not final yet is read anew after seconds, and what no node could show in full after minutes.
+//! The cache over HTTP: what was read once is not fetched again by the same process, after a restart, by another instance, or after a
+//! change of rules. What is not final expires after seconds, and what no node could show in full after minutes.
 
 use serde_json::{Value, json};
 
@@ -166,7 +166,7 @@ async fn what_is_not_final_is_read_anew_and_a_reorganisation_is_seen() {
     wait_for("the transaction to be gone", async |_| taxon.classify(&hash).await.status == 404).await;
 }
 
-/// A node that traces may be added, or this one may learn it: what was read without a trace is not read so for good.
+/// A node with traces may be added later, so facts without a trace are not cached for good.
 #[tokio::test]
 async fn what_no_endpoint_can_trace_is_kept_for_a_while_and_not_for_good() {
     let (anvil, scenario) = mainnet().await;

@@ -17,7 +17,7 @@ use super::harness::{Answer, Setup, Taxon, free_port};
 use books::{Books, Caller, Load, caller, ledger, single};
 
 const KILLS: usize = 20;
-/// What a killed process held is free again after this long.
+/// Reservations of a killed process expire after this long.
 const FREE_AGAIN: Duration = Duration::from_secs(60);
 const NEVER: Duration = Duration::from_secs(3_600);
 
@@ -67,7 +67,7 @@ pub async fn within(span: Duration, probe: impl AsyncFn() -> bool) {
     }
 }
 
-/// A call that the slow node holds up; after its shrug the transaction is found on the demo chain.
+/// A call that the slow node holds up; after it answers that it knows no such transaction, it is found on the demo chain.
 fn slowly(hash: &str) -> Value {
     json!({ "hash": hash, "chain": "ethereum" })
 }
@@ -150,7 +150,7 @@ async fn a_stop_answers_what_is_in_flight_and_leaves_no_place_taken() {
 
     let paid = books.check(&setup);
     assert_eq!(paid[&owner], 6);
-    // The seventh place was given back by the call that failed, so it is there at once, and it is the last.
+    // The failed call released the seventh reservation, so it is available at once, and it is the last.
     let taxon = setup.start_on(free_port(), key).await;
     assert_eq!(taxon.post("/v1/classify", &single(&books.billable[6])).await.status, 200);
     assert_eq!(taxon.post("/v1/classify", &single(&books.billable[7])).await.status, 402);
@@ -203,7 +203,7 @@ async fn once_a_full_disk_has_room_again_the_service_goes_on() {
     let books = Books::open(&setup.start().await).await;
     let someone = caller(&setup, "someone", 1_000);
     let taxon = on_a_full_disk(&setup, &books, &someone).await;
-    // Long enough that what is written beside the ledger, every two seconds, has failed too.
+    // Long enough that the background writes, every two seconds, have failed too.
     tokio::time::sleep(Duration::from_secs(3)).await;
     make_room(&taxon);
     serves_and_counts_all(&taxon, &books, &someone.0).await;

@@ -41,7 +41,7 @@ impl Proxy {
             ("taxon-1:8080", format!("127.0.0.1:{}", instances[0])),
             ("taxon-2:8080", format!("127.0.0.1:{}", instances[1])),
             ("listen 8080;", format!("listen {port};")),
-            // First, because the folder may itself stand there.
+            // First, because the folder itself may be below that path.
             ("/tmp/", format!("{}/", folder.path().display())),
             ("error_log stderr", format!("error_log {}/error.log", folder.path().display())),
         ] {
@@ -88,7 +88,7 @@ async fn chains(client: &reqwest::Client, url: &str) -> usize {
     answer.body["chains"].as_array().unwrap().len()
 }
 
-/// Callers who go on and on, and keep whatever is not a plain success.
+/// Callers in an endless loop, who record every answer that is no plain success.
 struct Traffic {
     answers: Arc<AtomicUsize>,
     faults: Arc<Mutex<Vec<String>>>,
@@ -224,7 +224,7 @@ async fn one_pool_is_spent_through_the_proxy() {
     }
 }
 
-/// A one-time link is a secret: it stands in no log, also not where an error does.
+/// A one-time link is a secret: no log has it, not even next to an error.
 #[tokio::test]
 async fn the_proxy_writes_no_link_down() {
     let proxy = Proxy::start([free_port(), free_port()]).await;
@@ -235,7 +235,7 @@ async fn the_proxy_writes_no_link_down() {
     assert!(log.contains("somewhere-else") && !log.contains("one-time-secret"), "{log}");
 }
 
-/// New callers are turned away at once, so that a proxy goes to the next instance; whoever is inside gets its answer.
+/// On shutdown new calls are refused at once, so that a proxy goes to the next instance; calls in flight get their answer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stop_closes_the_door_and_answers_whoever_is_inside() {
     let node = SlowNode::start(Duration::from_secs(3)).await;

@@ -13,7 +13,7 @@ use super::harness::{Setup, Taxon, root};
 /// Every page with samples has a test of its own below; the others have none.
 const WITH_SAMPLES: [&str; 7] = ["agents", "concepts", "errors", "eval", "quickstart", "quota", "self-hosting"];
 
-/// Pages that the navigation names and that stand in other rooms.
+/// Pages in the navigation that other modules serve.
 const ELSEWHERE: [&str; 2] = ["/docs/api", "/openapi.json"];
 
 const CSP: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -65,7 +65,7 @@ async fn page(taxon: &Taxon, path: &str) -> (BTreeMap<String, String>, String) {
     (headers, response.text().await.unwrap())
 }
 
-/// The values of an attribute, wherever it stands.
+/// The values of an attribute, wherever it occurs.
 fn attributes(html: &str, name: &str) -> Vec<String> {
     let start = format!(" {name}=\"");
     html.split(&start).skip(1).map(|rest| rest.split('"').next().unwrap().replace("&amp;", "&")).collect()
@@ -85,7 +85,7 @@ fn slug(path: &str) -> &str {
 }
 
 #[tokio::test]
-async fn every_page_stands_with_its_headers_and_its_markdown() {
+async fn every_page_exists_with_its_headers_and_its_markdown() {
     let taxon = Setup::demo().start().await;
     let pages = pages(&taxon).await;
     assert!(pages.len() > 12, "{pages:?}");

@@ -58,7 +58,7 @@ async fn every_fault() {
 async fn alone(are_work: bool) -> Vec<Outcome> {
     let mut groups: BTreeMap<&str, Vec<(usize, &'static Fault)>> = BTreeMap::new();
     for (at, fault) in FAULTS.iter().enumerate().filter(|(_, fault)| !fault.is_hidden && fault.is_work == are_work) {
-        // Chains that fail with one code stand together: whichever of them speaks first, a hash without a chain gets that code.
+        // Chains that fail with one code are grouped: whichever of them fails first, a hash without a chain gets that code.
         let group = match fault.sees {
             _ if are_work => fault.name,
             Sees::Code(code) => code,

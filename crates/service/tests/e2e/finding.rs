@@ -121,7 +121,7 @@ const UNPROTECTED: &str = "0xf86c8085012a05f2008252089470997970c51812dc3a010c7d0
 d720ad6657b2b5cb610b872aa9fba75fe3e931d9c0ad720ae843bdab4b578970a059a46c650d1fe94b5acd06ee87cbbe0a850d51bea7d5f902994a65f283dbedd6";
 
 #[tokio::test]
-async fn a_transaction_without_a_chain_id_may_stand_on_several_chains() {
+async fn a_transaction_without_a_chain_id_may_be_on_several_chains() {
     let (first, second) = (Anvil::start(906).await, Anvil::start(907).await);
     let taxon = Taxon::start(&[("first", 906, &first.url), ("second", 907, &second.url)]).await;
     let hash = send(&second.url, "eth_sendRawTransaction", json!([UNPROTECTED])).await;

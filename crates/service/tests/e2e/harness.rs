@@ -17,8 +17,8 @@ const START_SECONDS_MAX: u64 = 30;
 /// Fixed, so that two runs give the same hashes.
 const GENESIS: &str = "1767225600";
 
-/// A process that ends with the test, even with one that is killed: a shell stands beside it and waits for our end of
-/// its input to close.
+/// A process that ends with the test, even with one that is killed: a shell beside it waits for our end of its input to close, and then
+/// kills it.
 pub struct Running {
     shell: Child,
     pid: String,
@@ -125,7 +125,7 @@ pub async fn rpc(url: &str, method: &str, params: Value) -> Value {
     rpc_try(url, method, params).await.unwrap_or_else(|| panic!("{method} failed"))
 }
 
-/// Sends a transaction, and waits until it stands in a block: anvil answers before that. Gives its hash.
+/// Sends a transaction, and waits until it is in a block: anvil answers before that. Gives its hash.
 pub async fn send(url: &str, method: &str, params: Value) -> String {
     let hash = rpc(url, method, params).await.as_str().unwrap().to_owned();
     for _ in 0..200 {
@@ -352,7 +352,7 @@ impl Answer {
     }
 }
 
-/// Rows in the format of chains.toml: local nodes whose well-known contracts stand at Ethereum's addresses.
+/// Rows in the format of chains.toml: local nodes whose well-known contracts are deployed at Ethereum's addresses.
 fn chain_file(chains: &[(&str, u64, &str)]) -> String {
     let row = |(slug, id, _): &(&str, u64, &str)| {
         format!(

@@ -14,7 +14,7 @@ use super::harness::{Taxon, mainnet};
 
 type Tamper = dyn Fn(&Value, Value) -> Value + Send + Sync;
 
-/// Stands between the service and a node: counts HTTP requests and may edit each answer, given its question.
+/// A proxy between the service and a node: counts HTTP requests and may edit each answer, given its question.
 pub struct Proxy {
     pub url: String,
     requests: Arc<AtomicUsize>,
@@ -158,7 +158,7 @@ async fn without_a_trace_the_balance_speaks_and_says_so() {
     assert_eq!((&proved["category"], &proved["needs_review"]), (&json!("swap"), &json!(false)), "{proved}");
     assert_eq!(proved["assets"]["received"][0]["symbol"], "ETH");
 
-    // A wallet whose balance stood still, in a transaction that no log ties to it, is not in it.
+    // A wallet whose balance did not change, in a transaction that no log ties to it, is not in it.
     let nobody = json!({ "hash": scenario.named("v2_swap_eth_out").hash, "wallet": "0x00000000000000000000000000000000000000aa" });
     let absent = taxon.post("/v1/classify", &nobody).await;
     assert_eq!((absent.status, absent.code()), (404, "wallet_not_in_transaction"));

@@ -1,4 +1,4 @@
-//! The door: which keys open it, how often, and in which order a request is checked.
+//! Admission: which keys are accepted, how often, and in which order a request is checked.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

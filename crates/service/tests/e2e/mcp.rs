@@ -1,5 +1,5 @@
-//! The agent interface: real clients on it, what it says to messages that are none, and that it shares its door, its pool and its answers
-//! with REST. Run `tests/agents/install` once before (`./test` does).
+//! The agent interface: real clients on it, what it says to messages that are none, and that it shares admission, pool and answers with
+//! REST. Run `tests/agents/install` once before (`./test` does).
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -495,7 +495,7 @@ async fn without_a_key_there_are_lists_and_no_calls() {
     let revoked = taxon.setup.key("gone@example.com", "dev", &[]);
     assert_eq!(Agent::new(&taxon.url, &revoked).call("list_chains", json!({})).await.status, 200);
     taxon.setup.run(&["keys", "revoke", &revoked]);
-    // A key that was used just now may stand for a second more.
+    // A key that was used just now may be valid for a second more.
     let gone = Agent::new(&taxon.url, &revoked);
     within(Duration::from_secs(2), async || gone.call("list_chains", json!({})).await.status == 401).await;
     let client = crate::harness::client();
@@ -721,7 +721,7 @@ async fn an_agent_that_hangs_up_still_pays() {
     let (node, asked) = slow_node().await;
     let taxon = Setup::demo().with("TAXON_RPC_ETHEREUM", &node).start().await;
     let agent = Agent::of(&taxon);
-    // Pinned to the slow chain, and found on the demo chain after its shrug.
+    // Pinned to the slow chain, and found on the demo chain after that one knows no such transaction.
     let slowly = json!({ "hashes": [{ "hash": item("v2_swap_eth_in")["hash"], "chain": "ethereum" }] });
     tokio::select! {
         answer = agent.call("classify_batch", slowly) => panic!("the node was not slow: {answer:?}"),

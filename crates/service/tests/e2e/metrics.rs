@@ -59,7 +59,7 @@ impl Exposition {
             } else {
                 let (name, labels, value) = sample(line);
                 let family = all.family(&name).unwrap_or_else(|| panic!("{line}: of no metric"));
-                assert_eq!(family, current, "{line}: stands apart from its metric");
+                assert_eq!(family, current, "{line}: is apart from its metric");
                 assert!(all.samples.insert((name, labels), value).is_none(), "{line}: told twice");
             }
         }
@@ -242,7 +242,7 @@ async fn strangers_make_no_new_series() {
 }
 
 #[tokio::test]
-async fn they_stand_on_their_own_listener_alone() {
+async fn they_are_on_their_own_listener_alone() {
     let measured = Measured::start().await;
     assert_eq!(measured.taxon.get("/metrics").await.status, 404);
     let other = crate::harness::client().get(format!("http://{}/v1/classify", measured.address)).send().await.unwrap();

@@ -151,7 +151,7 @@ async fn the_examples_are_as_their_schemas_say() {
 #[tokio::test]
 async fn schemathesis_finds_nothing() {
     let (url, key) = shared().await;
-    // It leaves files where it stands.
+    // It leaves files in its working folder.
     let folder = tempfile::tempdir().unwrap();
     let seed = std::env::var("SCHEMATHESIS_SEED").unwrap_or("1".to_owned());
     let mut command = python();

@@ -146,7 +146,7 @@ async fn a_partner_has_no_counter() {
 }
 
 #[tokio::test]
-async fn a_key_that_does_not_stand_is_not_shown_the_anonymous_pool() {
+async fn a_key_that_is_not_valid_is_not_shown_the_anonymous_pool() {
     let taxon = Setup::demo().start().await;
     let revoked = taxon.setup.key("gone@example.com", "dev", &[]);
     taxon.setup.run(&["keys", "revoke", &revoked]);
@@ -386,5 +386,5 @@ async fn owners_and_names_are_text_and_nothing_else() {
     assert_eq!(single(&taxon, &key, &hash("v2_swap_eth_in")).await.status, 200);
     let row: Value = serde_json::from_str(&taxon.setup.run(&["ledger", "export", "--owner", owner])).unwrap();
     assert_eq!(row["owner"], owner);
-    assert_eq!(taxon.quota(&taxon.key).await, dev(0, 250), "the others' keys stand");
+    assert_eq!(taxon.quota(&taxon.key).await, dev(0, 250), "the others' keys are valid");
 }

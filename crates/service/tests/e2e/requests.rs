@@ -88,7 +88,7 @@ async fn nulls_and_unknown_fields_are_absent_fields() {
 }
 
 #[tokio::test]
-async fn only_a_key_that_stands_opens_the_door() {
+async fn only_a_valid_key_is_admitted() {
     let taxon = service().await;
     let body = json!({ "hash": "0x".to_owned() + &"a".repeat(64) });
     let long = "x".repeat(60_000);

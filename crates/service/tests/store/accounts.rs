@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use taxon::store::{Billing, Clock, Link, NewKey, NewSession, Outcome, Store};
+use taxon::store::{Billing, Clock, Link, NewKey, NewSession, SettleOutcome, Store};
 
 use super::engines::{DAY, Engine, NOON, SECOND, engines, payer, reserve, settle};
 
@@ -68,7 +68,7 @@ async fn sessions_end_unless_they_are_used() {
         engine.set_clock(NOON + 29 * DAY);
         assert!(whose(store, "a-token").await.is_some(), "used on the 29th day");
         engine.set_clock(NOON + 58 * DAY);
-        assert!(whose(store, "a-token").await.is_some(), "so it stands for 30 days from there");
+        assert!(whose(store, "a-token").await.is_some(), "so it is valid for 30 days from there");
         engine.set_clock(NOON + 88 * DAY - SECOND);
         store.sweep_accounts().await.unwrap();
         engine.set_clock(NOON + 88 * DAY);
@@ -151,9 +151,9 @@ async fn the_first_operator_comes_by_a_link_that_works_once() {
         };
         assert!(!take("older", "a", None, "x").await && !take("no link", "a", None, "x").await);
         sign_up(store, "taken").await;
-        assert!(!take("link", "taken", None, "x").await, "an account that stands is not overwritten");
+        assert!(!take("link", "taken", None, "x").await, "an existing account is not overwritten");
         assert!(!take("link", "taken", Some("another hash"), "x").await);
-        assert!(store.link(b"link").await.unwrap().is_some(), "and the link still stands");
+        assert!(store.link(b"link").await.unwrap().is_some(), "and the link is still valid");
         assert!(take("link", "a", None, "a-token").await, "{}", engine.name);
         assert!(whose(store, "a-token").await.is_some() && operator(&engine, "a").await);
         assert!(!take("link", "b", None, "x").await, "it works once");
@@ -228,7 +228,7 @@ async fn nobody_sees_or_touches_the_keys_of_another() {
 }
 
 #[tokio::test]
-async fn so_many_keys_stand_and_the_revoked_make_room() {
+async fn so_many_keys_are_valid_and_the_revoked_make_room() {
     for engine in engines().await {
         let store = &engine.store;
         store.create_key(&made_by_hand("cccccccc", "c@example.com")).await.unwrap();
@@ -238,7 +238,7 @@ async fn so_many_keys_stand_and_the_revoked_make_room() {
         assert!(store.revoke_owner_key(owner, "2").await.unwrap());
         assert!(key(store, owner, "4").await);
         let keys = store.owner_keys(owner).await.unwrap();
-        assert_eq!(keys.last().unwrap().id, "2", "the revoked stand last");
+        assert_eq!(keys.last().unwrap().id, "2", "the revoked are last");
         let same = Billing::Pool { tier: "pro".to_owned(), contracted: None };
         assert!(keys.iter().all(|key| key.billing == same), "a key of one's own moves nobody to another tier");
         assert_eq!(store.revoke_owner_keys(owner).await.unwrap(), 3);
@@ -262,7 +262,7 @@ async fn whoever_leaves_is_erased_and_the_ledger_stays() {
         for owner in ["a", "b"] {
             let pool = payer(owner, Some(10));
             let turned = store.turn(reserve(&pool, owner, &["h1"])).await.unwrap();
-            store.turn(settle(&pool, owner, &turned.period, &[("h1", Outcome::Billable)], &[])).await.unwrap();
+            store.turn(settle(&pool, owner, &turned.period, &[("h1", SettleOutcome::Billable)], &[])).await.unwrap();
             let refusal = super::history::refusal(owner, 20_772, "rate_limited", 1);
             store.write_history(&[super::history::reading(owner, "h1", "w", NOON)], &[refusal]).await.unwrap();
             assert!(store.review(owner, "h1", "w", "swap", "mine").await.unwrap());
@@ -274,7 +274,7 @@ async fn whoever_leaves_is_erased_and_the_ledger_stays() {
         let gone = store.key("aaaaaaaa").await.unwrap().unwrap();
         assert_eq!((gone.name.as_str(), gone.email.as_str(), gone.revoked_at), ("", "deleted:x", Some(NOON / 1000)));
         assert!(!key(store, "a", "zzzzzzzz").await, "who has left makes no keys");
-        let rows = store.entries(&taxon::store::Filter::default(), None).await.unwrap();
+        let rows = store.entries(&taxon::store::LedgerFilter::default(), None).await.unwrap();
         assert_eq!(rows.iter().map(|row| row.payer.as_str()).collect::<Vec<_>>(), ["a", "b"], "{}", engine.name);
         assert_eq!(store.imbalances().await.unwrap(), []);
         // What was on its way when the owner left.
@@ -345,7 +345,7 @@ async fn the_operator_pages_through_owners_and_sets_their_tier() {
         assert!(key(store, "b", "bbbbbbbb").await);
         let pool = payer("b", Some(10));
         let turned = store.turn(reserve(&pool, "call", &["h1"])).await.unwrap();
-        store.turn(settle(&pool, "call", &turned.period, &[("h1", Outcome::Billable)], &[])).await.unwrap();
+        store.turn(settle(&pool, "call", &turned.period, &[("h1", SettleOutcome::Billable)], &[])).await.unwrap();
         let page = store.owners(None, 2).await.unwrap();
         assert_eq!(page.iter().map(|row| row.id.as_str()).collect::<Vec<_>>(), ["a", "b"], "{}", engine.name);
         assert_eq!((page[1].keys, page[1].used, page[1].created_at), (1, 1, NOON / 1000));

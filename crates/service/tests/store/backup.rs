@@ -1,4 +1,4 @@
-//! A backup holds everything that must not be lost, either engine restores it, and what is no whole backup changes nothing.
+//! A backup holds everything that must not be lost, either engine restores it, and an incomplete backup changes nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
@@ -11,7 +11,7 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, SqliteConnection};
 use taxon::store::backup::{BackupError, NOT_KEPT, Present, kept, restore};
-use taxon::store::{Billing, Clock, Database, HistoryRow, NewKey, NewSession, Outcome, Refusal, Store};
+use taxon::store::{Billing, Clock, Database, HistoryRow, NewKey, NewSession, RefusalCount, SettleOutcome, Store};
 
 use super::engines::{Engine, NOON, databases, engines, payer, reserve, settle};
 
@@ -106,11 +106,12 @@ async fn fill(engine: &Engine) {
     let hashes: Vec<String> = (0..450).map(|number| format!("h{number:05}")).collect();
     let hashes: Vec<&str> = hashes.iter().map(String::as_str).collect();
     let period = store.turn(reserve(&owner, "a", &hashes)).await.unwrap().period;
-    let outcome = |at: usize| if at.is_multiple_of(3) { Outcome::Free } else { Outcome::Billable };
-    let outcomes: Vec<(&str, Outcome)> = hashes.iter().enumerate().map(|(at, hash)| (*hash, outcome(at))).collect();
+    let outcome = |at: usize| if at.is_multiple_of(3) { SettleOutcome::Free } else { SettleOutcome::Billable };
+    let outcomes: Vec<(&str, SettleOutcome)> =
+        hashes.iter().enumerate().map(|(at, hash)| (*hash, outcome(at))).collect();
     store.turn(settle(&owner, "a", &period, &outcomes, &["held"])).await.unwrap();
     let partner = payer("owner-b@example.com", None);
-    let metered = [("m1", Outcome::Billable), ("m2", Outcome::Billable)];
+    let metered = [("m1", SettleOutcome::Billable), ("m2", SettleOutcome::Billable)];
     store.turn(settle(&partner, "m", &period, &metered, &[])).await.unwrap();
     let first = store.events(&partner.id).await.unwrap()[0].seq;
     store.delivered(&partner.id, first).await.unwrap();
@@ -129,7 +130,7 @@ async fn fill(engine: &Engine) {
         note: Some("a note\u{2028}\\".to_owned()),
         at: NOON,
     };
-    let refusal = Refusal { owner_id: owner.id.clone(), day: 20_772, code: "rate_limited", count: 3 };
+    let refusal = RefusalCount { owner_id: owner.id.clone(), day: 20_772, code: "rate_limited", count: 3 };
     store.write_history(&[reading], &[refusal]).await.unwrap();
     assert!(store.review(&owner.id, "h00001", "0xwallet", "swap", "it was one").await.unwrap());
     assert!(store.lease("meter", "somebody", Duration::from_secs(10)).await.unwrap());
@@ -195,7 +196,7 @@ async fn either_engine_restores_what_either_has_written() {
             assert_eq!(store.imbalances().await.unwrap(), [], "{way}");
             // What comes next is numbered after what came before.
             let partner = payer("owner-b@example.com", None);
-            store.turn(settle(&partner, "n", "2026-11", &[("m3", Outcome::Billable)], &[])).await.unwrap();
+            store.turn(settle(&partner, "n", "2026-11", &[("m3", SettleOutcome::Billable)], &[])).await.unwrap();
             let waiting = store.events(&partner.id).await.unwrap().into_iter().map(|event| event.entry.hash);
             assert_eq!(waiting.collect::<Vec<_>>(), ["m2", "m3"], "{way}");
             let again =

@@ -1,13 +1,13 @@
 //! What an auditor reads back, and what retention deletes.
 
-use taxon::store::{Filter, Outcome, PAGE_ROWS_MAX, Purged};
+use taxon::store::{LedgerFilter, PAGE_ROWS_MAX, Purged, SettleOutcome};
 
 use super::engines::{DAY, Engine, NOON, engines, payer, reserve, settle};
 
 async fn bill(engine: &Engine, owner: &str, call: &str, hashes: &[&str]) {
     let payer = payer(owner, Some(1_000_000));
     let turned = engine.store.turn(reserve(&payer, call, hashes)).await.unwrap();
-    let outcomes: Vec<(&str, Outcome)> = hashes.iter().map(|hash| (*hash, Outcome::Billable)).collect();
+    let outcomes: Vec<(&str, SettleOutcome)> = hashes.iter().map(|hash| (*hash, SettleOutcome::Billable)).collect();
     engine.store.turn(settle(&payer, call, &turned.period, &outcomes, &[])).await.unwrap();
 }
 
@@ -15,7 +15,7 @@ async fn bill(engine: &Engine, owner: &str, call: &str, hashes: &[&str]) {
 async fn rows_tell_who_which_when_and_under_which_request() {
     for engine in engines().await {
         bill(&engine, "owner", "a", &["h1"]).await;
-        let rows = engine.store.entries(&Filter::default(), None).await.unwrap();
+        let rows = engine.store.entries(&LedgerFilter::default(), None).await.unwrap();
         let row = &rows[0];
         assert_eq!((row.payer.as_str(), row.hash.as_str(), row.at), ("owner", "h1", NOON));
         assert_eq!((row.billed.as_str(), row.category.as_str(), row.chain.as_str()), ("pool", "swap", "demo"));
@@ -47,14 +47,17 @@ async fn pages_hold_every_row_once() {
         }
         let (mut cursor, mut read) = (None, Vec::new());
         loop {
-            let page =
-                engine.store.entries(&Filter { since: NOON, ..Filter::default() }, cursor.as_ref()).await.unwrap();
+            let page = engine
+                .store
+                .entries(&LedgerFilter { since: NOON, ..LedgerFilter::default() }, cursor.as_ref())
+                .await
+                .unwrap();
             let Some(last) = page.last() else { break };
             cursor = Some(last.cursor());
             read.extend(page.into_iter().map(|row| row.hash));
         }
         assert_eq!(read, hashes, "{}", engine.name);
-        let later = Filter { since: NOON + 2, ..Filter::default() };
+        let later = LedgerFilter { since: NOON + 2, ..LedgerFilter::default() };
         assert_eq!(engine.store.entries(&later, None).await.unwrap().len(), 250);
     }
 }
@@ -66,14 +69,14 @@ async fn old_rows_go_and_open_ones_stay() {
         engine.set_clock(NOON - 60 * DAY);
         bill(&engine, "owner", "a", &["h1", "h2"]).await;
         let metered = payer("partner", None);
-        engine.store.turn(settle(&metered, "m", "2026-09", &[("h1", Outcome::Billable)], &[])).await.unwrap();
+        engine.store.turn(settle(&metered, "m", "2026-09", &[("h1", SettleOutcome::Billable)], &[])).await.unwrap();
         engine.set_clock(NOON);
         bill(&engine, "owner", "b", &["h1", "h2"]).await;
         let purged = engine.store.purge(NOON + DAY).await.unwrap();
         assert_eq!(purged, Purged { entries: 2, events: 0 }, "{}", engine.name);
         let left: Vec<(String, String)> = engine
             .store
-            .entries(&Filter::default(), None)
+            .entries(&LedgerFilter::default(), None)
             .await
             .unwrap()
             .into_iter()

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use sqlx::{Connection, Executor, PgConnection};
-use taxon::store::{Clock, Database, Outcome, Payer, Resets, Settled, Store, Turn, Turned};
+use taxon::store::{Clock, Database, Payer, Resets, SettleOutcome, Settled, Store, Turn, Turned};
 use tempfile::TempDir;
 
 /// 2026-11-15T12:00:00Z.
@@ -117,11 +117,11 @@ pub fn reserve(payer: &Payer, call: &str, hashes: &[&str]) -> Turn {
 }
 
 /// A later turn of the same call.
-pub fn settle(payer: &Payer, call: &str, period: &str, outcomes: &[(&str, Outcome)], wanted: &[&str]) -> Turn {
+pub fn settle(payer: &Payer, call: &str, period: &str, outcomes: &[(&str, SettleOutcome)], wanted: &[&str]) -> Turn {
     let settled = outcomes.iter().map(|(hash, outcome)| Settled {
         hash: (*hash).to_owned(),
         outcome: *outcome,
-        category: if *outcome == Outcome::Free { "transfer" } else { "swap" }.to_owned(),
+        category: if *outcome == SettleOutcome::Free { "transfer" } else { "swap" }.to_owned(),
         chain: "demo".to_owned(),
     });
     Turn { period: Some(period.to_owned()), settled: settled.collect(), ..reserve(payer, call, wanted) }

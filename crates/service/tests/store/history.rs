@@ -1,6 +1,6 @@
 //! Readings, reviews, and an owner's days.
 
-use taxon::store::{Day, HistoryRow, Outcome, ReadingRow, Recent, Refusal, Store};
+use taxon::store::{Day, HistoryRow, ReadingRow, Recent, RefusalCount, SettleOutcome, Store};
 
 use super::engines::{DAY, NOON, SECOND, engines, payer, reserve, settle};
 
@@ -21,8 +21,8 @@ pub fn reading(owner: &str, hash: &str, wallet: &str, at: i64) -> HistoryRow {
     }
 }
 
-pub fn refusal(owner: &str, day: i64, code: &'static str, count: i64) -> Refusal {
-    Refusal { owner_id: owner.to_owned(), day, code, count }
+pub fn refusal(owner: &str, day: i64, code: &'static str, count: i64) -> RefusalCount {
+    RefusalCount { owner_id: owner.to_owned(), day, code, count }
 }
 
 async fn owners(store: &Store) {
@@ -36,7 +36,7 @@ fn hashes(rows: &[ReadingRow]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn the_last_reading_of_a_hash_and_wallet_stands() {
+async fn the_last_reading_of_a_hash_and_wallet_is_kept() {
     for engine in engines().await {
         let store = &engine.store;
         owners(store).await;
@@ -175,7 +175,7 @@ async fn days_are_counted_and_empty_ones_are_there() {
     for engine in engines().await {
         let store = &engine.store;
         owners(store).await;
-        let classify = async |owner: &str, call: &str, at: i64, outcomes: &[(&str, Outcome)]| {
+        let classify = async |owner: &str, call: &str, at: i64, outcomes: &[(&str, SettleOutcome)]| {
             engine.set_clock(at);
             let pool = payer(owner, if owner == "a" { Some(100) } else { None });
             let hashes: Vec<&str> = outcomes.iter().map(|(hash, _)| *hash).collect();
@@ -186,10 +186,17 @@ async fn days_are_counted_and_empty_ones_are_there() {
         };
         let midnight = NOON - DAY / 2;
         let month_end = midnight - 14 * DAY - SECOND;
-        classify("a", "1", month_end, &[("h1", Outcome::Billable)]).await;
-        classify("a", "2", midnight - 2 * SECOND, &[("h2", Outcome::Billable), ("h3", Outcome::Free)]).await;
-        classify("a", "3", NOON, &[("h4", Outcome::Free), ("h5", Outcome::Billable), ("h6", Outcome::Billable)]).await;
-        classify("b", "4", NOON, &[("h4", Outcome::Billable)]).await;
+        classify("a", "1", month_end, &[("h1", SettleOutcome::Billable)]).await;
+        classify("a", "2", midnight - 2 * SECOND, &[("h2", SettleOutcome::Billable), ("h3", SettleOutcome::Free)])
+            .await;
+        classify(
+            "a",
+            "3",
+            NOON,
+            &[("h4", SettleOutcome::Free), ("h5", SettleOutcome::Billable), ("h6", SettleOutcome::Billable)],
+        )
+        .await;
+        classify("b", "4", NOON, &[("h4", SettleOutcome::Billable)]).await;
         let today = NOON / DAY;
         let refusals = [
             refusal("a", today, "rate_limited", 2),

@@ -57,7 +57,7 @@ async fn keys_are_renamed_used_and_revoked_once() {
         engine.set_clock(NOON + 60_000);
         assert!(store.revoke_key("aaaaaaaa").await.unwrap());
         let beside = engine.beside().await;
-        assert_eq!(key(&beside, "aaaaaaaa").await.revoked_at, Some(NOON / 1000), "the first time stands");
+        assert_eq!(key(&beside, "aaaaaaaa").await.revoked_at, Some(NOON / 1000), "the first time is kept");
         assert!(!store.revoke_key("nobody").await.unwrap() && !store.rename_key("nobody", "x").await.unwrap());
         assert!(store.key("'; --").await.unwrap().is_none());
     }

@@ -1,6 +1,6 @@
 //! The ledger as a table: each line is a turn of a call, and what it gets.
 
-use taxon::store::{Filter, HOLD, Outcome, Payer, Resets, Standing};
+use taxon::store::{HOLD, LedgerFilter, Payer, PoolUsage, Resets, SettleOutcome};
 
 use super::engines::{DAY, Engine, NOON, SECOND, engines, payer, reserve, settle, told};
 
@@ -13,7 +13,7 @@ async fn line(engine: &Engine, payer: &Payer, text: &str) -> String {
     }
     let cut = words.iter().position(|word| *word == "wants").unwrap_or(words.len());
     let wanted = words.get(cut + 1..).unwrap_or_default();
-    let outcomes: Vec<(&str, Outcome)> =
+    let outcomes: Vec<(&str, SettleOutcome)> =
         words[1..cut].iter().filter(|word| **word != "settles").map(|w| outcome(w)).collect();
     let turn = match outcomes.is_empty() {
         true => reserve(payer, words[0], wanted),
@@ -22,12 +22,12 @@ async fn line(engine: &Engine, payer: &Payer, text: &str) -> String {
     told(&engine.store.turn(turn).await.unwrap())
 }
 
-fn outcome(word: &str) -> (&str, Outcome) {
+fn outcome(word: &str) -> (&str, SettleOutcome) {
     let (hash, outcome) = word.split_once('=').unwrap();
     let outcome = match outcome {
-        "billable" => Outcome::Billable,
-        "free" => Outcome::Free,
-        "void" => Outcome::Void,
+        "billable" => SettleOutcome::Billable,
+        "free" => SettleOutcome::Free,
+        "void" => SettleOutcome::Void,
         other => panic!("{other}"),
     };
     (hash, outcome)
@@ -69,7 +69,7 @@ async fn places_are_never_more_than_the_limit() {
     check(Some(2), table).await;
 }
 
-/// What turned out free gives its place to the next in line, before anybody else can take it.
+/// A free hash releases its reservation to the next in line, before any other call can take it.
 #[tokio::test]
 async fn a_place_given_back_goes_to_the_next_of_the_same_call() {
     let table = "
@@ -83,7 +83,7 @@ async fn a_place_given_back_goes_to_the_next_of_the_same_call() {
     check(Some(1), table).await;
 }
 
-/// Who was read before there was a place takes one in order, if only to give it on: what is free needs one to be tried.
+/// A hash that was read without a reservation takes one in order, even if only to release it: a free hash needs one too.
 #[tokio::test]
 async fn the_rest_of_a_call_is_settled_in_order() {
     let table = "
@@ -94,7 +94,7 @@ async fn the_rest_of_a_call_is_settled_in_order() {
     check(Some(1), table).await;
 }
 
-/// Two calls in flight for one hash share its place, and it is counted once, whoever comes first.
+/// Two calls in flight for one hash share its reservation, and it is counted once, whichever settles first.
 #[tokio::test]
 async fn a_place_belongs_to_the_hash() {
     let table = "
@@ -114,7 +114,7 @@ async fn a_place_belongs_to_the_hash() {
     check(Some(1), table).await;
 }
 
-/// A call that never came back loses its places within a minute. One that comes back late is answered only if a place is left.
+/// A call that never settles loses its reservations within a minute. One that settles late is answered only if quota is left.
 #[tokio::test]
 async fn a_crash_frees_its_places_within_a_minute() {
     assert!(HOLD.as_secs() < 60);
@@ -175,7 +175,7 @@ async fn periods_follow_the_calendar_and_never_go_back() {
             (told(&turned), turned.period)
         };
         let bill = async |call: &str, period: &str, hash: &str| {
-            let turn = settle(&payer, call, period, &[(hash, Outcome::Billable)], &[]);
+            let turn = settle(&payer, call, period, &[(hash, SettleOutcome::Billable)], &[]);
             told(&engine.store.turn(turn).await.unwrap())
         };
         assert_eq!(wants("a", "h1").await, ("held".to_owned(), "2026-11".to_owned()));
@@ -185,8 +185,8 @@ async fn periods_follow_the_calendar_and_never_go_back() {
         assert_eq!(bill("b", "2026-12", "h1").await, "billed");
         engine.set_clock(NOON);
         assert_eq!(wants("c", "h2").await, ("refused".to_owned(), "2026-12".to_owned()), "{}", engine.name);
-        let standing = engine.store.standing(&payer, Some("h1")).await.unwrap();
-        assert_eq!(standing, Standing { used: 1, is_counted: true });
+        let pool_usage = engine.store.pool_usage(&payer, Some("h1")).await.unwrap();
+        assert_eq!(pool_usage, PoolUsage { used: 1, is_counted: true });
     }
 }
 
@@ -196,11 +196,11 @@ async fn anonymous_pools_last_a_day() {
         let payer = Payer { resets: Resets::Daily, ..payer("anon:192.0.2.1", Some(1)) };
         let first = engine.store.turn(reserve(&payer, "a", &["h1"])).await.unwrap();
         assert_eq!(first.period, "2026-11-15");
-        engine.store.turn(settle(&payer, "a", &first.period, &[("h1", Outcome::Billable)], &[])).await.unwrap();
+        engine.store.turn(settle(&payer, "a", &first.period, &[("h1", SettleOutcome::Billable)], &[])).await.unwrap();
         assert_eq!(told(&engine.store.turn(reserve(&payer, "b", &["h2"])).await.unwrap()), "refused");
         engine.set_clock(NOON + DAY);
         assert_eq!(told(&engine.store.turn(reserve(&payer, "c", &["h2"])).await.unwrap()), "held", "{}", engine.name);
-        assert_eq!(engine.store.standing(&payer, None).await.unwrap().used, 0);
+        assert_eq!(engine.store.pool_usage(&payer, None).await.unwrap().used, 0);
     }
 }
 
@@ -218,7 +218,7 @@ async fn concurrent_calls_never_overshoot() {
                 if told(&turned) == "refused" {
                     return 0;
                 }
-                let done = settle(&payer, &call, &turned.period, &[(&hash, Outcome::Billable)], &[]);
+                let done = settle(&payer, &call, &turned.period, &[(&hash, SettleOutcome::Billable)], &[]);
                 usize::from(told(&store.turn(done).await.unwrap()) == "billed")
             })
         });
@@ -227,7 +227,7 @@ async fn concurrent_calls_never_overshoot() {
             billed += call.await.unwrap();
         }
         assert_eq!(billed, 120, "{}", engine.name);
-        assert_eq!(engine.store.standing(&payer, None).await.unwrap().used, 120);
-        assert_eq!(engine.store.entries(&Filter::default(), None).await.unwrap().len(), 120);
+        assert_eq!(engine.store.pool_usage(&payer, None).await.unwrap().used, 120);
+        assert_eq!(engine.store.entries(&LedgerFilter::default(), None).await.unwrap().len(), 120);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use taxon::store::{Billing, Filter, Grant, HOLD, NewKey, Outcome, Payer, Posted, Turn, Turned};
+use taxon::store::{Billing, Grant, HOLD, LedgerFilter, NewKey, Payer, Posted, SettleOutcome, Turn, Turned};
 
 use super::engines::{DAY, Engine, NOON, SECOND, engines, payer, reserve, settle};
 
@@ -20,10 +20,10 @@ enum Step {
     /// Settles what the call was given, and asks for more.
     Settle {
         call: usize,
-        outcomes: Vec<Outcome>,
+        outcomes: Vec<SettleOutcome>,
         more: BTreeSet<usize>,
     },
-    /// From here on the door lets nobody in; what is in flight is still settled.
+    /// From here on no call is admitted; calls in flight are still settled.
     Revoke,
     /// Seconds, which may be negative.
     Clock(i64),
@@ -61,16 +61,16 @@ impl Model {
         for row in &turn.settled {
             let key = (period.clone(), row.hash.clone());
             posted.push(match row.outcome {
-                Outcome::Billable | Outcome::Free if self.entries.contains_key(&key) => Posted::Repeat,
+                SettleOutcome::Billable | SettleOutcome::Free if self.entries.contains_key(&key) => Posted::Repeat,
                 _ if !self.has_place(&period, &row.hash) && self.is_full(&period) => Posted::Refused,
-                Outcome::Void => {
+                SettleOutcome::Void => {
                     self.holds.remove(&(period.clone(), row.hash.clone(), turn.call_id.clone()));
                     Posted::Void
                 }
                 outcome => {
                     self.holds.retain(|(p, h, _), _| (p, h) != (&period, &row.hash));
-                    self.entries.insert(key, outcome == Outcome::Billable);
-                    if outcome == Outcome::Billable { Posted::Billed } else { Posted::Free }
+                    self.entries.insert(key, outcome == SettleOutcome::Billable);
+                    if outcome == SettleOutcome::Billable { Posted::Billed } else { Posted::Free }
                 }
             });
         }
@@ -92,7 +92,8 @@ impl Model {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let hashes = || proptest::collection::btree_set(0usize..6, 1..4);
-    let outcome = prop_oneof![3 => Just(Outcome::Billable), 1 => Just(Outcome::Free), 1 => Just(Outcome::Void)];
+    let outcome =
+        prop_oneof![3 => Just(SettleOutcome::Billable), 1 => Just(SettleOutcome::Free), 1 => Just(SettleOutcome::Void)];
     let clock = prop_oneof![
         4 => 0i64..30,
         2 => 30i64..60,
@@ -156,7 +157,7 @@ async fn follow(engine: &Engine, payer: &Payer, steps: &[Step]) -> Result<(), Te
             }
             Step::Settle { call, outcomes, more } => {
                 let Some(begun) = open.get(call).filter(|begun| !begun.hashes.is_empty()) else { continue };
-                let settled: Vec<(&str, Outcome)> =
+                let settled: Vec<(&str, SettleOutcome)> =
                     begun.hashes.iter().map(String::as_str).zip(outcomes.iter().copied()).collect();
                 let more: Vec<String> = more.iter().map(|hash| format!("h{hash}")).collect();
                 let more: Vec<&str> = more
@@ -175,11 +176,11 @@ async fn follow(engine: &Engine, payer: &Payer, steps: &[Step]) -> Result<(), Te
         let billed = model.entries.iter().filter(|(_, billed)| **billed);
         let latest = model.period(&reserve(payer, "", &[]), now);
         let used = if payer.limit.is_none() { 0 } else { billed.filter(|((period, _), _)| *period == latest).count() };
-        let standing = engine.store.standing(payer, None).await.unwrap();
-        prop_assert_eq!(standing.used, i64::try_from(used).unwrap());
-        prop_assert!(standing.used <= LIMIT);
+        let pool_usage = engine.store.pool_usage(payer, None).await.unwrap();
+        prop_assert_eq!(pool_usage.used, i64::try_from(used).unwrap());
+        prop_assert!(pool_usage.used <= LIMIT);
     }
-    let rows = engine.store.entries(&Filter::default(), None).await.unwrap();
+    let rows = engine.store.entries(&LedgerFilter::default(), None).await.unwrap();
     let rows: BTreeMap<(String, String), bool> = rows
         .into_iter()
         .filter(|row| row.payer == payer.id)

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use taxon::store::{Outcome, Store};
+use taxon::store::{SettleOutcome, Store};
 
 use super::engines::{NOON, SECOND, engines, payer, settle};
 
@@ -20,16 +20,26 @@ async fn each_metered_row_is_one_event_in_order() {
         let store = &engine.store;
         for owner in ["p1", "p2"] {
             let metered = payer(owner, None);
-            let first =
-                [("h2", Outcome::Billable), ("h1", Outcome::Billable), ("f1", Outcome::Free), ("v1", Outcome::Void)];
+            let first = [
+                ("h2", SettleOutcome::Billable),
+                ("h1", SettleOutcome::Billable),
+                ("f1", SettleOutcome::Free),
+                ("v1", SettleOutcome::Void),
+            ];
             store.turn(settle(&metered, "a", "2026-11", &first, &[])).await.unwrap();
             store
-                .turn(settle(&metered, "b", "2026-11", &[("h0", Outcome::Billable), ("h1", Outcome::Billable)], &[]))
+                .turn(settle(
+                    &metered,
+                    "b",
+                    "2026-11",
+                    &[("h0", SettleOutcome::Billable), ("h1", SettleOutcome::Billable)],
+                    &[],
+                ))
                 .await
                 .unwrap();
         }
         let pooled = payer("dev", Some(5));
-        store.turn(settle(&pooled, "a", "2026-11", &[("h1", Outcome::Billable)], &[])).await.unwrap();
+        store.turn(settle(&pooled, "a", "2026-11", &[("h1", SettleOutcome::Billable)], &[])).await.unwrap();
         assert_eq!(due(store).await, ["p1", "p2"], "{}", engine.name);
         assert_eq!(waiting(store, "p1").await, ["h2", "h1", "h0"]);
         let second = store.events("p1").await.unwrap()[1].seq;
@@ -42,7 +52,7 @@ async fn each_metered_row_is_one_event_in_order() {
 #[tokio::test]
 async fn without_a_sink_nothing_waits() {
     for engine in engines().await {
-        let mut turn = settle(&payer("p1", None), "a", "2026-11", &[("h1", Outcome::Billable)], &[]);
+        let mut turn = settle(&payer("p1", None), "a", "2026-11", &[("h1", SettleOutcome::Billable)], &[]);
         turn.has_sink = false;
         engine.store.turn(turn).await.unwrap();
         assert!(due(&engine.store).await.is_empty() && engine.store.waiting().await.unwrap().is_empty());
@@ -54,7 +64,7 @@ async fn a_failure_puts_one_owner_off() {
     for engine in engines().await {
         let store = &engine.store;
         for owner in ["p1", "p2"] {
-            let turn = settle(&payer(owner, None), "a", "2026-11", &[("h1", Outcome::Billable)], &[]);
+            let turn = settle(&payer(owner, None), "a", "2026-11", &[("h1", SettleOutcome::Billable)], &[]);
             store.turn(turn).await.unwrap();
         }
         store.delay("p1", Duration::from_secs(8), "the sink answered 500").await.unwrap();

@@ -1,4 +1,4 @@
-//! The door is driven here without HTTP, as an interface would that is none: a caller and a request go in, an answer comes out.
+//! Drives the entry of `app` without HTTP, as another kind of interface would: a caller and a request go in, an answer comes out.
 
 use engine::{Question, TxHash};
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use crate::auth::Tier;
 use crate::error;
 use crate::fuzzing::demo_config;
 use crate::metrics::{self, Sampled};
-use crate::store::{Entry, Filter, Recent};
+use crate::store::{Entry, LedgerFilter, Recent};
 
 const ADDRESS: &str = "192.0.2.7";
 
@@ -34,12 +34,12 @@ impl Service {
         self.app.identify(Presented::Key(&self.key), ADDRESS).await.unwrap()
     }
 
-    async fn call(&self, id: &str) -> Call {
+    async fn call(&self, id: &str) -> AdmittedCall {
         self.app.admit(self.caller().await, RequestId::parse(id).unwrap()).await.unwrap()
     }
 
     async fn ledger(&self) -> Vec<Entry> {
-        self.app.store.entries(&Filter::default(), None).await.unwrap()
+        self.app.store.entries(&LedgerFilter::default(), None).await.unwrap()
     }
 
     async fn used(&self) -> i64 {
@@ -107,7 +107,7 @@ async fn whoever_calls_too_often_is_refused_and_that_is_noted() {
     assert!(matches!(refused, Err(ApiError::RateLimited { seconds: 1..=60 })), "{refused:?}");
     service.app.history.write().await.unwrap();
     assert_eq!(service.app.store.usage(&caller.payer.id, 1).await.unwrap()[0].refused, 1);
-    // What is left may still be asked, which is counted apart.
+    // The quota may still be queried, which is counted apart.
     service.app.admit_to_status(Presented::Key(&service.key), ADDRESS).await.unwrap();
 }
 
@@ -138,7 +138,7 @@ async fn a_caller_who_hangs_up_still_pays() {
     assert_eq!((ledger.len(), ledger[0].request_id.as_str()), (1, "gone"));
 }
 
-/// A floor of the caller's own adds reviews. It moves neither the price nor what others read.
+/// A confidence floor of the caller adds reviews. It changes neither the price nor what others read.
 #[tokio::test]
 async fn a_floor_is_part_of_the_question() {
     let service = Service::open(0).await;

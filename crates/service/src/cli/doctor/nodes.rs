@@ -12,9 +12,9 @@ use super::Todo;
 use crate::app::{self, Demo};
 use crate::config::Config;
 
-/// A head older than this is not the chain's: the slowest of them make a block every few seconds.
+/// A node whose head is older than this lags: the slowest chains make a block every few seconds.
 const HEAD_AGE_SECONDS_MAX: i64 = 300;
-/// Most of a cold answer is the wait for nodes, and it needs several round trips.
+/// Most of the time of a cold answer is spent waiting for nodes, over several round trips.
 const LATENCY_MILLIS_MAX: u64 = 1_000;
 /// Solana's main cluster, as `getGenesisHash` tells it.
 const SOLANA_GENESIS: &str = "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d";
@@ -22,7 +22,7 @@ const SOLANA_GENESIS: &str = "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d";
 pub(super) const HEADER: [&str; 10] =
     ["NODE", "STATE", "CHAIN ID", "HEAD", "AGE", "LATENCY", "HISTORY", "TRACES", "BATCHES", "WHAT TO DO"];
 
-pub(super) struct Node {
+pub(super) struct ProbedNode {
     chain: Arc<Chain>,
     /// Its place in the order of preference, from 1.
     place: usize,
@@ -30,7 +30,7 @@ pub(super) struct Node {
     pub(super) todo: Todo,
 }
 
-pub(super) async fn look(config: &Config) -> anyhow::Result<Vec<Node>> {
+pub(super) async fn look(config: &Config) -> anyhow::Result<Vec<ProbedNode>> {
     let registry = app::registry(config, Demo::Off)?;
     if let Some(slug) = config.rpc.keys().find(|slug| registry.find(slug).is_none()) {
         bail!("an upstream is configured for `{slug}`, which is no known chain");
@@ -42,14 +42,14 @@ pub(super) async fn look(config: &Config) -> anyhow::Result<Vec<Node>> {
     Ok(join_all(asked).await)
 }
 
-async fn look_at(chain: &Arc<Chain>, place: usize, url: &str) -> Node {
+async fn look_at(chain: &Arc<Chain>, place: usize, url: &str) -> ProbedNode {
     let seen = probe(chain, url).await;
     let mut todo = Todo::default();
     match &seen {
         Ok(seen) => judge(chain, seen, &mut todo),
         Err(failure) => todo.broken(remedy(*failure, &variable(chain))),
     }
-    Node { chain: Arc::clone(chain), place, seen, todo }
+    ProbedNode { chain: Arc::clone(chain), place, seen, todo }
 }
 
 /// Where the operator names a chain's nodes.
@@ -121,7 +121,7 @@ fn judge_evm(chain: &Chain, evm: &Evm, variable: &str, todo: &mut Todo) {
                 .to_owned(),
         );
     }
-    // With neither traces nor balances of the time, nothing tells what contracts passed on.
+    // Without traces and historical balances, internal transfers cannot be seen.
     let explains = |depth: &Depth| depth.has_trace == Some(true) || depth.has_state;
     if has_traces && let Some(kept) = shortest(evm, explains) {
         todo.weak(format!("It has traces and balances of {kept} only: name an archive node for older transactions."));
@@ -163,7 +163,7 @@ fn shortest(evm: &Evm, has: impl Fn(&Depth) -> bool) -> Option<String> {
     })
 }
 
-impl Node {
+impl ProbedNode {
     fn name(&self) -> String {
         format!("{} {}", self.chain.slug, self.place)
     }

@@ -1,31 +1,31 @@
-//! What stands around the service: the database, the clock, and where it listens.
+//! Checks of what surrounds the service: the database, the clock, and where it listens.
 
 use std::net::SocketAddr;
 
 use serde_json::{Value, json};
 
 use super::Todo;
-use super::nodes::{Node, span};
+use super::nodes::{ProbedNode, span};
 use crate::config::Config;
 use crate::store::{Database, POSTGRES_VERSION_MIN, inspect};
 
-/// Periods, rate windows and the age of blocks go by the clock.
+/// Periods, rate windows and the age of blocks depend on the clock.
 const CLOCK_SECONDS_MAX: i64 = 5;
 /// The ledger grows by some hundred bytes a classification, and a full disk refuses them all.
 const FREE_BYTES_MIN: u64 = 1024 * 1024 * 1024;
 const MEBIBYTE: u64 = 1024 * 1024;
-/// A turn at the ledger is one of these, and an answer waits for two.
+/// A ledger transaction takes one round trip or more, and an answer waits for two transactions.
 const DATABASE_MILLIS_MAX: u128 = 200;
 
 pub(super) const HEADER: [&str; 4] = ["PART", "STATE", "WHAT IS THERE", "WHAT TO DO"];
 
-pub(super) struct Part {
+pub(super) struct CheckedPart {
     name: &'static str,
     found: String,
     pub(super) todo: Todo,
 }
 
-impl Part {
+impl CheckedPart {
     pub(super) fn rows(&self) -> Vec<Vec<String>> {
         self.todo.rows(vec![self.name.to_owned(), self.todo.state().name().to_owned(), self.found.clone()])
     }
@@ -35,13 +35,13 @@ impl Part {
     }
 }
 
-pub(super) async fn look(config: &Config, nodes: &[Node]) -> Vec<Part> {
+pub(super) async fn look(config: &Config, nodes: &[ProbedNode]) -> Vec<CheckedPart> {
     let (database, database_ahead_millis) = database(config).await;
     vec![database, clock(nodes, database_ahead_millis), listeners(config), proxies(config), upstreams(config, nodes)]
 }
 
 /// The database, and how far its clock is ahead of ours.
-async fn database(config: &Config) -> (Part, Option<i64>) {
+async fn database(config: &Config) -> (CheckedPart, Option<i64>) {
     let mut todo = Todo::default();
     let engine = match &config.database {
         Database::Sqlite(_) => "SQLite",
@@ -53,7 +53,7 @@ async fn database(config: &Config) -> (Part, Option<i64>) {
             todo.broken(
                 "Check TAXON_DATABASE_URL or TAXON_DATA_DIR, and that this user may read and write there.".to_owned(),
             );
-            return (Part { name: "database", found: format!("{engine}: {error}"), todo }, None);
+            return (CheckedPart { name: "database", found: format!("{engine}: {error}"), todo }, None);
         }
     };
     let millis = seen.latency.as_millis();
@@ -81,16 +81,16 @@ async fn database(config: &Config) -> (Part, Option<i64>) {
             todo.broken("The disk is nearly full: make room, or set TAXON_DATA_DIR to another.".to_owned());
         }
     }
-    (Part { name: "database", found, todo }, seen.clock_ahead_millis)
+    (CheckedPart { name: "database", found, todo }, seen.clock_ahead_millis)
 }
 
-/// Whose clock is wrong cannot be known; that ours differs from the database's and from most nodes' can.
-fn clock(nodes: &[Node], database_ahead_millis: Option<i64>) -> Part {
+/// It cannot be known whose clock is wrong, only that ours differs from the database's and from most nodes'.
+fn clock(nodes: &[ProbedNode], database_ahead_millis: Option<i64>) -> CheckedPart {
     let seen = || nodes.iter().filter_map(|node| node.seen.as_ref().ok());
     let mut ahead: Vec<i64> = seen().filter_map(|seen| seen.clock_ahead_seconds).collect();
     ahead.sort_unstable();
     let by_nodes = ahead.get(ahead.len() / 2).copied();
-    // A head from the future: no node makes it early by more than a moment.
+    // A head from the future means that our clock is behind: no node makes a block early by more than a moment.
     let by_heads = seen().filter_map(|seen| seen.head?.age_seconds).min().filter(|age| *age < 0).map(|age| -age);
     let by_database = database_ahead_millis.map(|millis| millis / 1000);
     let told = [("the nodes' clocks", by_nodes), ("the database's clock", by_database), ("the newest block", by_heads)];
@@ -108,10 +108,10 @@ fn clock(nodes: &[Node], database_ahead_millis: Option<i64>) -> Part {
     if found.is_empty() {
         found.push("nothing to hold it against".to_owned());
     }
-    Part { name: "clock", found: found.join(", "), todo }
+    CheckedPart { name: "clock", found: found.join(", "), todo }
 }
 
-fn listeners(config: &Config) -> Part {
+fn listeners(config: &Config) -> CheckedPart {
     let own = [("agents", "with the rest", config.mcp.listen), ("metrics", "none", config.metrics_listen)];
     let mut found = vec![config.listen.to_string()];
     let mut todo = Todo::default();
@@ -124,10 +124,10 @@ fn listeners(config: &Config) -> Part {
         }
         taken.push(listen);
     }
-    Part { name: "listen", found: found.join(", "), todo }
+    CheckedPart { name: "listen", found: found.join(", "), todo }
 }
 
-fn proxies(config: &Config) -> Part {
+fn proxies(config: &Config) -> CheckedPart {
     let mut todo = Todo::default();
     if config.trusted_proxies.iter().any(|network| network.prefix_len() == 0) {
         todo.broken(
@@ -137,14 +137,14 @@ fn proxies(config: &Config) -> Part {
     let all: Vec<String> = config.trusted_proxies.iter().map(ToString::to_string).collect();
     let found =
         if all.is_empty() { "none: callers have the address of their connection".to_owned() } else { all.join(", ") };
-    Part { name: "proxies", found, todo }
+    CheckedPart { name: "proxies", found, todo }
 }
 
-fn upstreams(config: &Config, nodes: &[Node]) -> Part {
+fn upstreams(config: &Config, nodes: &[ProbedNode]) -> CheckedPart {
     let mut todo = Todo::default();
     if nodes.is_empty() {
         todo.broken("No chain is served: set TAXON_RPC_<SLUG> for at least one.".to_owned());
     }
     let whose = if config.rpc.is_empty() { "public ones, shared and slow" } else { "configured" };
-    Part { name: "nodes", found: format!("{}, {whose}", nodes.len()), todo }
+    CheckedPart { name: "nodes", found: format!("{}, {whose}", nodes.len()), todo }
 }

@@ -34,13 +34,13 @@ pub(super) fn open(path: &Path) -> anyhow::Result<Report> {
 
 /// In the order in which they are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Way {
+enum VerdictChange {
     Worse,
     Better,
     Sideways,
 }
 
-impl Way {
+impl VerdictChange {
     fn name(self) -> &'static str {
         match self {
             Self::Worse => "worse",
@@ -53,11 +53,12 @@ impl Way {
 pub(super) fn page(old: &Report, new: &Report) -> String {
     let (before, after) = (keyed(&old.rows), keyed(&new.rows));
     let pairs = after.iter().filter_map(|(key, new)| before.get(key).map(|old| (*old, *new)));
-    let mut moved: Vec<(Way, &Row, &Row)> =
+    let mut moved: Vec<(VerdictChange, &Row, &Row)> =
         pairs.filter_map(|(old, new)| way(old, new).map(|way| (way, old, new))).collect();
     moved.sort_by_key(|(way, ..)| *way);
-    let count = |wanted: Way| moved.iter().filter(|(way, ..)| *way == wanted).count();
-    let (better, worse, sideways) = (count(Way::Better), count(Way::Worse), count(Way::Sideways));
+    let count = |wanted: VerdictChange| moved.iter().filter(|(way, ..)| *way == wanted).count();
+    let (better, worse, sideways) =
+        (count(VerdictChange::Better), count(VerdictChange::Worse), count(VerdictChange::Sideways));
     let added = after.keys().filter(|key| !before.contains_key(*key)).count();
     let gone = before.keys().filter(|key| !after.contains_key(*key)).count();
     let mut out = format!("Against the earlier report (engine {})\n", safe(&old.engine));
@@ -72,7 +73,7 @@ pub(super) fn page(old: &Report, new: &Report) -> String {
     out
 }
 
-/// One set may hold a transaction from the view of several wallets, or the same line twice.
+/// One set may hold a transaction for several wallets, or the same line twice.
 fn keyed(rows: &[Row]) -> BTreeMap<(&str, Option<&str>, usize), &Row> {
     let mut seen: BTreeMap<_, usize> = BTreeMap::new();
     let mut keyed = BTreeMap::new();
@@ -86,20 +87,20 @@ fn keyed(rows: &[Row]) -> BTreeMap<(&str, Option<&str>, usize), &Row> {
 }
 
 /// `None` when nothing moved.
-fn way(old: &Row, new: &Row) -> Option<Way> {
+fn way(old: &Row, new: &Row) -> Option<VerdictChange> {
     let judged = |row: &Row| (row.verdict, row.exact, row.reading());
     if judged(old) == judged(new) {
         return None;
     }
     let worth = |row: &Row| (worth(row.verdict), row.exact != Some(false));
     Some(match worth(new).cmp(&worth(old)) {
-        Ordering::Less => Way::Worse,
-        Ordering::Greater => Way::Better,
-        Ordering::Equal => Way::Sideways,
+        Ordering::Less => VerdictChange::Worse,
+        Ordering::Greater => VerdictChange::Better,
+        Ordering::Equal => VerdictChange::Sideways,
     })
 }
 
-/// A review costs a person's time, another category of the same treatment costs its name: neither is the better.
+/// A review costs a person's time; a wrong category of the right treatment costs the name. Neither counts as better than the other.
 fn worth(verdict: Verdict) -> u8 {
     match verdict {
         Verdict::Auto => 3,
@@ -109,7 +110,7 @@ fn worth(verdict: Verdict) -> u8 {
     }
 }
 
-fn line(way: Way, old: &Row, new: &Row) -> String {
+fn line(way: VerdictChange, old: &Row, new: &Row) -> String {
     let mut notes = vec![way.name().to_owned()];
     if old.verdict != new.verdict {
         notes.push(format!("{} → {}", old.verdict.name(), new.verdict.name()));
@@ -151,15 +152,15 @@ mod tests {
         use Verdict::{Auto, Error, Miscat, Review, Wrong};
         for (old, new, expected) in [
             ((Auto, 99, None), (Auto, 99, None), None),
-            ((Auto, 90, None), (Auto, 99, None), Some(Way::Sideways)),
-            ((Review, 40, None), (Auto, 99, None), Some(Way::Better)),
-            ((Auto, 99, None), (Review, 40, None), Some(Way::Worse)),
-            ((Review, 40, None), (Miscat, 90, None), Some(Way::Sideways)),
-            ((Review, 40, None), (Error, 0, None), Some(Way::Worse)),
-            ((Wrong, 99, None), (Error, 0, None), Some(Way::Better)),
-            ((Auto, 99, Some(false)), (Auto, 99, Some(true)), Some(Way::Better)),
-            ((Auto, 99, Some(true)), (Auto, 99, Some(false)), Some(Way::Worse)),
-            ((Review, 40, Some(true)), (Auto, 99, Some(false)), Some(Way::Better)),
+            ((Auto, 90, None), (Auto, 99, None), Some(VerdictChange::Sideways)),
+            ((Review, 40, None), (Auto, 99, None), Some(VerdictChange::Better)),
+            ((Auto, 99, None), (Review, 40, None), Some(VerdictChange::Worse)),
+            ((Review, 40, None), (Miscat, 90, None), Some(VerdictChange::Sideways)),
+            ((Review, 40, None), (Error, 0, None), Some(VerdictChange::Worse)),
+            ((Wrong, 99, None), (Error, 0, None), Some(VerdictChange::Better)),
+            ((Auto, 99, Some(false)), (Auto, 99, Some(true)), Some(VerdictChange::Better)),
+            ((Auto, 99, Some(true)), (Auto, 99, Some(false)), Some(VerdictChange::Worse)),
+            ((Review, 40, Some(true)), (Auto, 99, Some(false)), Some(VerdictChange::Better)),
         ] {
             let [before, after] = [old, new].map(|(verdict, confidence, exact)| row("0x1", verdict, confidence, exact));
             assert_eq!(way(&before, &after), expected, "{old:?} to {new:?}");

@@ -1,5 +1,4 @@
-//! One answer beside its label: pure functions, no opinion of their own. What a category's treatment is stands in the
-//! engine's table alone.
+//! Compares one answer with its label, in pure functions. The treatment of a category comes from the engine's table alone.
 
 use engine::category::Telling;
 use engine::classification::Assets;
@@ -11,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::labels::{Label, Net, integer};
 
-/// Rent and wrapping blur SOL, so on Solana only the other tokens are compared.
+/// Rent and wrapping change SOL balances, so on Solana only the other tokens are compared.
 const WRAPPED_SOL: &str = "So11111111111111111111111111111111111111112";
 
 /// Worst first.
@@ -30,7 +29,7 @@ pub(super) enum Verdict {
     Auto,
 }
 
-/// What `--out` writes and `--against` reads. Words of an earlier vocabulary are kept as they are.
+/// What `--out` writes and `--against` reads. Category names of an earlier version are kept as they are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Row {
     pub(super) hash: String,
@@ -73,12 +72,12 @@ pub(super) struct Judged<'a> {
     pub(super) label: &'a Label,
     pub(super) row: Row,
     pub(super) breaks_contract: bool,
-    /// Whether the steps are there, of a category that wants them.
+    /// Whether a category that requires steps has them.
     pub(super) steps: Option<bool>,
 }
 
 pub(super) fn judge<'a>(label: &'a Label, answer: &Classification, treatments: &Treatments) -> Judged<'a> {
-    let reading = Reading {
+    let reading = JudgedAnswer {
         category: answer.category,
         treatment: answer.treatment,
         taxable: answer.taxable,
@@ -115,7 +114,7 @@ pub(super) fn judge<'a>(label: &'a Label, answer: &Classification, treatments: &
 
 /// The part of an answer that is judged.
 #[derive(Debug, Clone, Copy)]
-struct Reading {
+struct JudgedAnswer {
     category: Category,
     treatment: Treatment,
     taxable: Option<bool>,
@@ -123,7 +122,7 @@ struct Reading {
     needs_review: bool,
 }
 
-impl Reading {
+impl JudgedAnswer {
     fn verdict(self, accepted: &[Category], treatments: &Treatments) -> Verdict {
         let is_accepted_treatment = || accepted.iter().any(|category| treatments.allows(*category, self.treatment));
         if self.needs_review {
@@ -139,7 +138,7 @@ impl Reading {
         }
     }
 
-    /// What callers rely on: review and an open `taxable` are one thing, and `taxable` follows the treatment.
+    /// Invariants that callers rely on: `taxable` is null exactly where review is needed, and else follows from the treatment.
     fn breaks_contract(self) -> bool {
         self.needs_review != self.taxable.is_none()
             || (self.confidence < REVIEW_BELOW && !self.needs_review)
@@ -167,7 +166,7 @@ fn net(assets: &Assets, family: Family) -> Option<Net> {
     Some(net)
 }
 
-/// The written amount with its point moved to the end.
+/// The decimal amount as an integer in raw units.
 fn raw_digits(amount: &str, decimals: u8) -> Option<String> {
     let places = usize::from(decimals);
     let (whole, fraction) = amount.split_once('.').unwrap_or((amount, ""));
@@ -185,10 +184,10 @@ mod tests {
 
     const TOKEN: &str = "0x5fbdb2315678afecb367f032d93f642f64180aa3";
 
-    fn reading(category: &str, treatment: Treatment, needs_review: bool) -> Reading {
+    fn reading(category: &str, treatment: Treatment, needs_review: bool) -> JudgedAnswer {
         let taxable = if needs_review { None } else { treatment.taxable() };
         let confidence = if needs_review { 40 } else { 95 };
-        Reading { category: Category::parse(category).unwrap(), treatment, taxable, confidence, needs_review }
+        JudgedAnswer { category: Category::parse(category).unwrap(), treatment, taxable, confidence, needs_review }
     }
 
     #[test]
@@ -207,7 +206,7 @@ mod tests {
             ("swap", NonTaxable, false, "swap wrap", Verdict::Wrong),
             ("wrap", Disposal, false, "wrap swap", Verdict::Wrong),
             ("unclassified", NonTaxable, false, "unclassified", Verdict::Wrong),
-            // An answer that a person should have seen has no treatment to be right about.
+            // An answer that is for review takes no treatment, so none can be right.
             ("transfer", NonTaxable, false, "donation gift", Verdict::Wrong),
             ("nft_mint", Disposal, false, "nft_mint", Verdict::Auto),
             ("nft_mint", NonTaxable, false, "nft_mint", Verdict::Auto),
@@ -229,10 +228,10 @@ mod tests {
         assert!(!sound.breaks_contract());
         assert!(!reading("swap", Treatment::NeedsReview, true).breaks_contract());
         for broken in [
-            Reading { taxable: None, ..sound },
-            Reading { taxable: Some(false), ..sound },
-            Reading { confidence: 59, ..sound },
-            Reading { needs_review: true, ..sound },
+            JudgedAnswer { taxable: None, ..sound },
+            JudgedAnswer { taxable: Some(false), ..sound },
+            JudgedAnswer { confidence: 59, ..sound },
+            JudgedAnswer { needs_review: true, ..sound },
         ] {
             assert!(broken.breaks_contract(), "{broken:?}");
         }

@@ -24,7 +24,7 @@ pub(super) type Net = BTreeMap<Option<Account>, I512>;
 pub(super) struct Label {
     pub(super) hash: TxHash,
     pub(super) chain: Option<String>,
-    /// Only where it must be given; else the service chooses whose view it takes.
+    /// Only where the label gives one; else the service chooses the perspective.
     pub(super) wallet: Option<Account>,
     /// Every one of them is accepted.
     pub(super) categories: Vec<Category>,
@@ -90,7 +90,7 @@ fn parse(line: &[u8]) -> Result<Label, String> {
     })
 }
 
-/// The parser counts lines too, and to it every line is the first.
+/// The parser sees one line at a time, so its own line number is always 1 and is dropped.
 fn fault(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let reason = text.rsplit_once(" at line ").map_or(text.as_str(), |(reason, _)| reason);

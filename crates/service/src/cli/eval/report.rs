@@ -9,7 +9,7 @@ use super::judge::{Judged, Row, Verdict};
 use crate::cli::terminal::table;
 
 const BAR_CHARS: usize = 40;
-/// Pairs of expected and answered: the long tail of single rows would hide the head.
+/// Pairs of expected and answered that are listed; the long tail of single rows would hide the frequent ones.
 const PAIRS_MAX: usize = 25;
 const NAMES_MAX: usize = 4;
 const COUNTS: [&str; 8] = ["ROWS", "AUTO", "REVIEW", "WRONG", "MISCAT", "ERROR", "EXACT", "NAMED"];
@@ -91,7 +91,7 @@ impl Tally {
         self.rows.saturating_sub(self.count(Verdict::Error))
     }
 
-    /// Answered without review, so somebody may book it unseen.
+    /// Answered without review, so it may be booked without a person looking.
     fn unseen(&self) -> usize {
         self.count(Verdict::Auto) + self.count(Verdict::Miscat) + self.count(Verdict::Wrong)
     }
@@ -122,7 +122,7 @@ fn figures(all: &Tally) -> String {
     table(&["FIGURE", "ROWS", "OF", "SHARE", "MEANING"], rows.map(row))
 }
 
-/// A row stands in every group that it belongs to.
+/// A row is listed in every group that it belongs to.
 fn groups(title: &str, judged: &[Judged], keys: impl Fn(&Judged) -> Vec<String>) -> String {
     let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
     for judged in judged {
@@ -191,7 +191,7 @@ fn bands(judged: &[Judged]) -> String {
     table(&[&["CONFIDENCE"], COUNTS.as_slice()].concat(), rows)
 }
 
-/// A full bar is a band without a fault: lengths are cut, not rounded.
+/// Lengths are cut, not rounded, so a full bar means that the band has no error.
 fn bars(judged: &[Judged]) -> String {
     let mut out = String::new();
     for (name, tally) in banded(judged) {
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worst_rows_stand_first_and_are_safe_to_print() {
+    fn the_worst_rows_come_first_and_are_safe_to_print() {
         let hostile = label("evil\u{1b}[2J");
         let rows = [
             judged(&hostile, Verdict::Auto, 99, Some(false)),

@@ -31,7 +31,7 @@ pub(super) fn section(row: &Classification) -> Markup {
     }
 }
 
-/// The JSON up to its limit, and whether that is all of it. What lies beyond is not even written.
+/// The JSON up to its limit, and whether that is all of it. The rest is not even serialised.
 fn beginning(row: &Classification) -> (String, bool) {
     let mut written = Bounded(Vec::new());
     let is_whole = serde_json::to_writer_pretty(&mut written, row).is_ok();

@@ -36,7 +36,7 @@ pub(super) fn section(shown: &Shown<'_>) -> Markup {
     }
 }
 
-/// A hash may stand on several chains: the one that was read stays.
+/// A hash may exist on several chains: the form keeps the one that was read.
 fn chain(shown: &Shown<'_>) -> Markup {
     html! { @if let Some(chain) = &shown.row.chain { input type="hidden" name="chain" value=(chain); } }
 }

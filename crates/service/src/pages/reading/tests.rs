@@ -86,7 +86,7 @@ fn check(name: &str, page: &str) {
     let mut ids = BTreeSet::new();
     for part in page.split(" id=\"").skip(1) {
         let id = part.split('"').next().unwrap();
-        assert!(ids.insert(id.to_owned()), "{name}: {id} stands twice");
+        assert!(ids.insert(id.to_owned()), "{name}: {id} occurs twice");
     }
     for part in page.split("aria-labelledby=\"").skip(1) {
         for id in part.split('"').next().unwrap().split(' ') {
@@ -97,7 +97,7 @@ fn check(name: &str, page: &str) {
     assert!(packed < PAGE_BYTES_MAX, "{name}: {packed} bytes on the wire, {} before", page.len());
 }
 
-/// What a reading is made of; whatever else stands in the page was put there by a stranger.
+/// The elements that a reading is made of; any other element in the page was put there by a stranger.
 const ELEMENTS: [&str; 37] = [
     "a", "article", "bdi", "button", "code", "dd", "desc", "details", "div", "dl", "dt", "figure", "form", "g", "h1",
     "h2", "h3", "header", "input", "label", "li", "ol", "option", "p", "path", "pre", "rect", "section", "select",
@@ -238,7 +238,7 @@ async fn an_explorer_that_is_no_web_address_is_no_link() {
     }
 }
 
-/// Letters that no packer makes small, in a fixed order.
+/// Text that does not compress, in a fixed order.
 fn noise(seed: usize, chars: usize) -> String {
     let mut state = u64::try_from(seed).unwrap().wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1);
     let mut next = || {

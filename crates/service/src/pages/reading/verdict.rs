@@ -7,7 +7,7 @@ use maud::{Markup, html};
 
 use crate::pages::parts::{spoken, text};
 
-/// The tone of the page, by name in the style sheet. What a person must decide never looks decided.
+/// The tone of the page, by name in the style sheet. A reading that needs review never looks decided.
 pub(super) fn tone(row: &Classification) -> &'static str {
     if row.error.is_some() {
         "alarm"

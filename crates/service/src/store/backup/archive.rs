@@ -1,5 +1,5 @@
-//! The file: gzip, one JSON value a line. First what it is, then each table's name and columns before its rows, last how many rows
-//! there were and the SHA-256 of every line before. The sum finds damage; it keeps nobody from writing a file of their own.
+//! The file: gzip, one JSON value a line. First what it is, then each table's name and columns before its rows, last how many rows there
+//! were and the SHA-256 of every line before. The checksum finds damage; it is no protection against a forged file.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use super::BackupError;
 use super::tables::{ColumnKind, Table};
 
-/// Grows when a taxon that knows only earlier files would misread one.
+/// Raised when a taxon that knows only earlier formats would misread a file.
 const FORMAT: u64 = 1;
 /// The longest row is a reading's note; anything near this is no row of ours.
 const LINE_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -35,7 +35,7 @@ pub struct About {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Head {
+struct TableHead {
     table: String,
     columns: Vec<String>,
 }
@@ -76,7 +76,7 @@ impl Cell {
             (ColumnKind::Bytes, value) => Self::Bytes(value.as_str().and_then(|text| hex::decode(text).ok())),
             (ColumnKind::Text, _) => return None,
         };
-        // What is there and is none of its kind must not become nothing.
+        // A value of the wrong type must be an error and not NULL.
         (cell.is_null() == is_null).then_some(cell)
     }
 
@@ -110,7 +110,7 @@ impl<W: Write> ArchiveWriter<W> {
         self.table = table.name;
         self.rows.insert(table.name.to_owned(), 0);
         let columns = table.names().into_iter().map(str::to_owned).collect();
-        self.line(&Head { table: table.name.to_owned(), columns })
+        self.line(&TableHead { table: table.name.to_owned(), columns })
     }
 
     pub(super) fn row(&mut self, cells: Vec<Cell>) -> Result<(), BackupError> {
@@ -142,7 +142,7 @@ pub(super) enum ArchivePart {
         columns: Vec<&'static str>,
     },
     Row(Vec<Cell>),
-    /// Everything was there, as it was written.
+    /// The end: all rows were read and the checksum matched.
     End(Counts),
 }
 
@@ -155,7 +155,7 @@ pub(super) struct ArchiveReader<R: Read> {
 }
 
 impl<R: Read> ArchiveReader<R> {
-    /// Reads the first line: whatever does not begin as a backup does is none.
+    /// Reads the first line: a file that does not begin like a backup is refused.
     pub(super) fn open(input: R) -> Result<Self, BackupError> {
         let mut input = BufReader::new(GzDecoder::new(input));
         let line = next_line(&mut input).map_err(|_| BackupError::NoBackup)?.ok_or(BackupError::NoBackup)?;
@@ -186,7 +186,7 @@ impl<R: Read> ArchiveReader<R> {
         }
     }
 
-    fn head(&mut self, head: Head) -> Result<ArchivePart, BackupError> {
+    fn head(&mut self, head: TableHead) -> Result<ArchivePart, BackupError> {
         let table = Table::named(&head.table).ok_or(BackupError::Newer)?;
         let columns: Option<Vec<_>> = head.columns.iter().map(|name| table.column(name)).collect();
         let (columns, kinds) = columns.ok_or(BackupError::Newer)?.into_iter().unzip();
@@ -211,7 +211,7 @@ impl<R: Read> ArchiveReader<R> {
         Ok(ArchivePart::Row(cells))
     }
 
-    /// Reads past the last line too, for the compressor's own sum stands behind it.
+    /// Reads past the last line too, since gzip's own checksum follows it.
     fn end(&mut self, end: End, so_far: Sha256) -> Result<ArchivePart, BackupError> {
         if end.sha256 != hex::encode(so_far.finalize()) || end.rows != self.rows {
             return Err(BackupError::Damaged("its sum is not that of its rows"));

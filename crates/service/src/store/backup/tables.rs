@@ -1,7 +1,7 @@
 //! What a backup holds: tables and columns as both engines have them, in an order in which rows may be inserted.
 //!
-//! `tests/store/backup.rs` holds this list against both databases: a column that a migration adds must be named here, or its table
-//! left out on purpose.
+//! `tests/store/backup.rs` compares this list with both databases: a column that a migration adds must be named here, or its table left out
+//! on purpose.
 
 use ColumnKind::{Bytes, Flag, Number, Text};
 
@@ -19,8 +19,8 @@ pub(super) struct Table {
     pub(super) columns: &'static [(&'static str, ColumnKind)],
 }
 
-/// Emptied by a restore and never in a backup. A session that was ended, or a link that was used, must not come back to life; holds
-/// and leases belong to calls and processes that are gone. Rate windows and whatever starts with `cache_` are let be.
+/// Emptied by a restore and never in a backup. An ended session or a used link must not become valid again; reservations and leases belong
+/// to calls and processes that are gone. Rate windows and tables that start with `cache_` are left alone.
 pub const NOT_KEPT: [&str; 4] = ["sessions", "links", "holds", "leases"];
 
 /// Owners first: others refer to them.

@@ -1,4 +1,4 @@
-//! One table that all instances share, without a log: after a crash of the server it is empty, and fills again.
+//! One unlogged table that all instances share: after a crash of the server it is empty and fills again.
 
 use std::time::Duration;
 
@@ -6,50 +6,52 @@ use sqlx::{PgPool, Row as _};
 use tokio::sync::{mpsc, oneshot};
 
 use super::super::StoreError;
-use super::{Clearing, Found, Pile, QueuedRow, Room, ShelfRow, TRIM_ROWS_MAX, WRITE_ROWS_MAX, WRITES_WAITING_MAX};
+use super::{
+    Clearing, QueueBytes, QueuedRow, ShelfHit, ShelfRow, ShelfUsage, TRIM_ROWS_MAX, WRITE_ROWS_MAX, WRITES_WAITING_MAX,
+};
 
 /// A write that takes longer is given up.
 const WRITE_PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone)]
-pub struct Shelf {
+pub struct PostgresShelf {
     pool: PgPool,
-    jobs: mpsc::Sender<Job>,
-    room: Room,
+    jobs: mpsc::Sender<PostgresShelfJob>,
+    room: QueueBytes,
 }
 
 #[derive(Debug)]
-enum Job {
+enum PostgresShelfJob {
     Keep(QueuedRow),
     Flush(oneshot::Sender<()>),
 }
 
-impl Shelf {
+impl PostgresShelf {
     /// Starts the task that writes. It ends when the last copy of the shelf is dropped.
     pub(super) fn new(pool: PgPool) -> Self {
         let (jobs, to_do) = mpsc::channel(WRITES_WAITING_MAX);
         tokio::spawn(work(pool.clone(), to_do));
-        Self { pool, jobs, room: Room::default() }
+        Self { pool, jobs, room: QueueBytes::default() }
     }
 
-    pub(super) async fn load(&self, kind: &'static str, keys: Vec<String>) -> Result<Vec<Found>, StoreError> {
+    pub(super) async fn load(&self, kind: &'static str, keys: Vec<String>) -> Result<Vec<ShelfHit>, StoreError> {
         let query = sqlx::query_as("SELECT key, chain, body FROM cache_rows WHERE kind = $1 AND key = ANY($2)");
         Ok(query.bind(kind).bind(keys).fetch_all(&self.pool).await?)
     }
 
     pub(super) fn keep(&self, row: ShelfRow) {
-        // A row that finds no room is read again some time.
-        let _ = self.room.take(row).map(|waiting| self.jobs.try_send(Job::Keep(waiting)));
+        // A dropped row is only a later cache miss.
+        let _ = self.room.take(row).map(|waiting| self.jobs.try_send(PostgresShelfJob::Keep(waiting)));
     }
 
     pub(super) async fn flush(&self) {
         let (reply, answer) = oneshot::channel();
-        if self.jobs.send(Job::Flush(reply)).await.is_ok() {
+        if self.jobs.send(PostgresShelfJob::Flush(reply)).await.is_ok() {
             let _ = answer.await;
         }
     }
 
-    pub(super) async fn piles(&self) -> Result<Vec<Pile>, StoreError> {
+    pub(super) async fn usage(&self) -> Result<Vec<ShelfUsage>, StoreError> {
         let query = sqlx::query_as(
             "SELECT kind, chain, count(*) AS rows, sum(octet_length(body))::bigint AS bytes, min(at) AS oldest, max(at) AS newest
              FROM cache_rows GROUP BY kind, chain ORDER BY kind, chain",
@@ -89,15 +91,15 @@ impl Shelf {
     }
 }
 
-async fn work(pool: PgPool, mut jobs: mpsc::Receiver<Job>) {
+async fn work(pool: PgPool, mut jobs: mpsc::Receiver<PostgresShelfJob>) {
     let mut waiting = Vec::new();
     while jobs.recv_many(&mut waiting, WRITE_ROWS_MAX).await > 0 {
         let mut rows = Vec::new();
         let mut flushed = Vec::new();
         for job in waiting.drain(..) {
             match job {
-                Job::Keep(row) => rows.push(row),
-                Job::Flush(reply) => flushed.push(reply),
+                PostgresShelfJob::Keep(row) => rows.push(row),
+                PostgresShelfJob::Flush(reply) => flushed.push(reply),
             }
         }
         match tokio::time::timeout(WRITE_PATIENCE, write(&pool, &mut rows)).await {
@@ -112,8 +114,7 @@ async fn work(pool: PgPool, mut jobs: mpsc::Receiver<Job>) {
 }
 
 async fn write(pool: &PgPool, rows: &mut Vec<QueuedRow>) -> Result<(), sqlx::Error> {
-    // One statement may touch a row once, and then the latest counts; two instances take their rows in one order, so that neither waits
-    // for the other for ever.
+    // An upsert may touch a row only once, so the latest of equal keys is kept; rows are sorted, so that two instances do not deadlock.
     rows.reverse();
     rows.sort_by(|one, other| (one.row.kind, &one.row.key).cmp(&(other.row.kind, &other.row.key)));
     rows.dedup_by(|older, newer| older.row.kind == newer.row.kind && older.row.key == newer.row.key);

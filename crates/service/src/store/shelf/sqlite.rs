@@ -1,4 +1,4 @@
-//! A file of its own and a thread of its own. What waits to be written shares transactions; whoever reads goes first.
+//! A separate file with a thread of its own. Queued writes share transactions; reads go first.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,11 +7,13 @@ use rusqlite::{Connection, params};
 use tokio::sync::{mpsc, oneshot};
 
 use super::super::{Clock, StoreError};
-use super::{Clearing, Found, Pile, QueuedRow, Room, ShelfRow, TRIM_ROWS_MAX, WRITE_ROWS_MAX, WRITES_WAITING_MAX};
+use super::{
+    Clearing, QueueBytes, QueuedRow, ShelfHit, ShelfRow, ShelfUsage, TRIM_ROWS_MAX, WRITE_ROWS_MAX, WRITES_WAITING_MAX,
+};
 
 const BUSY_SECONDS_MAX: u64 = 5;
 const READS_WAITING_MAX: usize = 1_024;
-/// Counts up with the tables: a file of another version begins anew.
+/// Raised with each change of the tables: a file of another version is replaced.
 const VERSION: i64 = 1;
 const TABLES: &str = "
     CREATE TABLE cache_rows (
@@ -28,30 +30,30 @@ const TABLES: &str = "
     PRAGMA user_version = 1;";
 
 #[derive(Debug, Clone)]
-pub struct Shelf {
-    jobs: mpsc::Sender<Job>,
+pub struct SqliteShelf {
+    jobs: mpsc::Sender<SqliteShelfJob>,
     rows: mpsc::Sender<QueuedRow>,
-    room: Room,
+    room: QueueBytes,
 }
 
 type Work = Box<dyn FnOnce(&mut Connection) + Send>;
 
-enum Job {
+enum SqliteShelfJob {
     Work(Work),
-    /// Everything that waits is written before this is answered.
+    /// Answered after all queued rows are written.
     Flush(oneshot::Sender<()>),
 }
 
-impl std::fmt::Debug for Job {
+impl std::fmt::Debug for SqliteShelfJob {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Job")
     }
 }
 
-impl Shelf {
+impl SqliteShelf {
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
         let connection = open(path).or_else(|error| {
-            // It holds nothing that cannot be read again, so a damaged file is no reason not to start.
+            // It is only a cache, so a damaged file must not keep the service from starting.
             tracing::warn!(%error, "the cache file is damaged and begins anew");
             remove(path);
             open(path)
@@ -64,7 +66,7 @@ impl Shelf {
         let thread = std::thread::Builder::new().name("cache".to_owned());
         let runtime = tokio::runtime::Handle::current();
         thread.spawn(move || runtime.block_on(work(connection, to_do, to_write))).map_err(|error| unusable(&error))?;
-        Ok(Self { jobs, rows, room: Room::default() })
+        Ok(Self { jobs, rows, room: QueueBytes::default() })
     }
 
     async fn ask<T: Send + 'static>(
@@ -74,19 +76,19 @@ impl Shelf {
         let gone = || StoreError::Unusable("the cache has stopped".to_owned());
         let (reply, answer) = oneshot::channel();
         let work: Work = Box::new(move |connection| drop(reply.send(work(connection))));
-        self.jobs.send(Job::Work(work)).await.map_err(|_| gone())?;
+        self.jobs.send(SqliteShelfJob::Work(work)).await.map_err(|_| gone())?;
         let answer = answer.await.map_err(|_| gone())?;
         answer.map_err(|error| StoreError::Unusable(format!("the cache failed: {error}")))
     }
 
-    pub(super) async fn load(&self, kind: &'static str, keys: Vec<String>) -> Result<Vec<Found>, StoreError> {
+    pub(super) async fn load(&self, kind: &'static str, keys: Vec<String>) -> Result<Vec<ShelfHit>, StoreError> {
         self.ask(move |connection| {
             let mut query =
                 connection.prepare_cached("SELECT chain, body FROM cache_rows WHERE kind = ? AND key = ?")?;
             let mut found = Vec::new();
             for key in keys {
                 let row = query.query_map([kind, &key], |row| Ok((row.get(0)?, row.get(1)?)))?.next().transpose()?;
-                found.extend(row.map(|(chain, body)| Found { key, chain, body }));
+                found.extend(row.map(|(chain, body)| ShelfHit { key, chain, body }));
             }
             Ok(found)
         })
@@ -94,25 +96,25 @@ impl Shelf {
     }
 
     pub(super) fn keep(&self, row: ShelfRow) {
-        // A row that finds no room is read again some time.
+        // A dropped row is only a later cache miss.
         let _ = self.room.take(row).map(|waiting| self.rows.try_send(waiting));
     }
 
     pub(super) async fn flush(&self) {
         let (reply, answer) = oneshot::channel();
-        if self.jobs.send(Job::Flush(reply)).await.is_ok() {
+        if self.jobs.send(SqliteShelfJob::Flush(reply)).await.is_ok() {
             let _ = answer.await;
         }
     }
 
-    pub(super) async fn piles(&self) -> Result<Vec<Pile>, StoreError> {
+    pub(super) async fn usage(&self) -> Result<Vec<ShelfUsage>, StoreError> {
         self.ask(|connection| {
             let mut query = connection.prepare_cached(
                 "SELECT kind, chain, count(*), sum(length(body)), min(at), max(at) FROM cache_rows
                  GROUP BY kind, chain ORDER BY kind, chain",
             )?;
-            let pile = |row: &rusqlite::Row<'_>| {
-                Ok(Pile {
+            let usage = |row: &rusqlite::Row<'_>| {
+                Ok(ShelfUsage {
                     kind: row.get(0)?,
                     chain: row.get(1)?,
                     rows: row.get(2)?,
@@ -121,7 +123,7 @@ impl Shelf {
                     newest: row.get(5)?,
                 })
             };
-            query.query_map([], pile)?.collect()
+            query.query_map([], usage)?.collect()
         })
         .await
     }
@@ -151,7 +153,7 @@ impl Shelf {
             connection.execute(unknown, [known])
         })
         .await?;
-        // Step by step, so that whoever reads waits for no more than one step.
+        // In steps, so that a read waits for no more than one step.
         while self.ask(move |connection| trim_step(connection, bytes_max)).await? > 0 {}
         Ok(())
     }
@@ -173,7 +175,7 @@ fn open(path: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open(path)?;
     connection.busy_timeout(Duration::from_secs(BUSY_SECONDS_MAX))?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
-    // What a power cut takes away is read again.
+    // Commits are not flushed: rows lost in a power cut are read from the chain again.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     let transaction = connection.unchecked_transaction()?;
     let version: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
@@ -189,19 +191,23 @@ fn remove(path: &Path) {
     for end in ["", "-wal", "-shm"] {
         let mut name = path.as_os_str().to_owned();
         name.push(end);
-        // Whether it is there or not, it is gone.
+        // A file that does not exist is no error.
         let _ = std::fs::remove_file(name);
     }
 }
 
-async fn work(mut connection: Connection, mut jobs: mpsc::Receiver<Job>, mut rows: mpsc::Receiver<QueuedRow>) {
+async fn work(
+    mut connection: Connection,
+    mut jobs: mpsc::Receiver<SqliteShelfJob>,
+    mut rows: mpsc::Receiver<QueuedRow>,
+) {
     let mut written = Vec::new();
     loop {
         tokio::select! {
             biased;
             job = jobs.recv() => match job {
-                Some(Job::Work(work)) => work(&mut connection),
-                Some(Job::Flush(reply)) => {
+                Some(SqliteShelfJob::Work(work)) => work(&mut connection),
+                Some(SqliteShelfJob::Flush(reply)) => {
                     while let Ok(row) = rows.try_recv() {
                         written.push(row);
                     }

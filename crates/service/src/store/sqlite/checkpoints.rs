@@ -1,5 +1,5 @@
-//! Moves what was written from the log into the database, beside the writers. SQLite by itself does it inside the commit that fills the
-//! log, and then everybody waits for the disk.
+//! Checkpoints the WAL in the background. SQLite by itself does it inside the commit that fills the WAL, and then every writer waits for
+//! the disk.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
@@ -12,12 +12,12 @@ use super::super::StoreError;
 use super::{BUSY_SECONDS_MAX, Gate};
 
 const PERIOD: Duration = Duration::from_millis(250);
-/// A log that is no larger is left alone. Once all of it was moved, the next writer begins it anew and cuts it to this.
+/// A WAL up to this size is left alone. After a complete checkpoint the next writer restarts it and truncates it to this.
 pub(super) const LOG_BYTES: u32 = 4 * 1024 * 1024;
-/// Pages of the log at which a commit moves them after all, because nobody else did.
+/// Pages of the WAL at which a commit does the checkpoint after all, because the background thread did not.
 pub(super) const LOG_PAGES_MAX: u32 = 20_000;
 
-/// Ends with the gate's last owner.
+/// The thread ends when the last owner of the gate is dropped.
 pub(super) fn start(path: &Path, gate: &Gate) -> Result<(), StoreError> {
     let unusable =
         |error: &dyn std::error::Error| StoreError::Unusable(format!("the database cannot be opened: {error}"));
@@ -37,7 +37,7 @@ fn keep_short(connection: &Connection, log: &Path, gate: &Weak<Mutex<()>>) {
         let Some(gate) = gate.upgrade() else { return };
         let is_long = std::fs::metadata(log).is_ok_and(|log| log.len() > u64::from(LOG_BYTES));
         if is_long {
-            // Most of it while others write, and the rest while nobody does: only a log that was moved to its end begins anew.
+            // Most of it while others write, and the rest while holding the gate: only a completely checkpointed WAL is restarted.
             move_log(connection);
             let _turn = gate.blocking_lock();
             move_log(connection);

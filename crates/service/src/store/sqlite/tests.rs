@@ -24,12 +24,12 @@ async fn writers_wait_for_one_another_and_come_in_their_order() {
             ended.send(number).unwrap();
             writing.commit().await.unwrap();
         });
-        // It stands in the queue before the next one comes.
+        // It is in the queue before the next one comes.
         tokio::time::sleep(Duration::from_millis(20)).await;
         assert!(!waiting.is_finished());
     }
     assert!(order.try_recv().is_err(), "somebody wrote beside the first");
-    // One that gives up, and never commits, lets the others in all the same.
+    // One that is dropped without a commit releases the gate all the same.
     drop(first);
     for number in 0..4 {
         assert_eq!(tokio::time::timeout(PATIENCE, order.recv()).await, Ok(Some(number)));

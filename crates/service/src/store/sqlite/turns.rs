@@ -1,13 +1,13 @@
-//! One turn at the ledger, inside the writer's transaction.
+//! One turn of a call, inside the writer's transaction.
 
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
-use super::super::turn::{Grant, Posted, Seen, Turn, Turned, decide};
+use super::super::turn::{Grant, HashState, Posted, Turn, Turned, decide};
 use super::super::{HOLD, millis};
 
 pub(super) fn turn(connection: &Connection, turn: &Turn, now: i64) -> Result<Turned> {
     let period = period(connection, turn, now)?;
-    let page = Page { connection, payer: &turn.payer.id, period: &period };
+    let page = PayerPeriod { connection, payer: &turn.payer.id, period: &period };
     let free = match turn.payer.limit {
         None => None,
         Some(limit) => {
@@ -16,7 +16,7 @@ pub(super) fn turn(connection: &Connection, turn: &Turn, now: i64) -> Result<Tur
         }
     };
     let hashes = turn.settled.iter().map(|row| &row.hash).chain(&turn.wanted);
-    let seen = hashes.map(|hash| page.seen(hash, &turn.call_id)).collect::<Result<Vec<Seen>>>()?;
+    let seen = hashes.map(|hash| page.seen(hash, &turn.call_id)).collect::<Result<Vec<HashState>>>()?;
     let (posted, granted) = decide(turn, free, &seen);
     page.post(turn, &posted, now)?;
     if turn.payer.limit.is_some() {
@@ -27,7 +27,7 @@ pub(super) fn turn(connection: &Connection, turn: &Turn, now: i64) -> Result<Tur
     Ok(Turned { period, posted, granted })
 }
 
-/// That of the call, or the calendar's; never one that the payer has left.
+/// The call's own period, or else the calendar's, but never one before the payer's latest.
 fn period(connection: &Connection, turn: &Turn, now: i64) -> Result<String> {
     if let Some(period) = &turn.period {
         return Ok(period.clone());
@@ -39,14 +39,14 @@ fn period(connection: &Connection, turn: &Turn, now: i64) -> Result<String> {
 }
 
 /// One payer's period.
-struct Page<'a> {
+struct PayerPeriod<'a> {
     connection: &'a Connection,
     payer: &'a str,
     period: &'a str,
 }
 
-impl Page<'_> {
-    /// Holds that have run out, or that a clock which was wrong has written.
+impl PayerPeriod<'_> {
+    /// Deletes reservations that have expired, or that a wrong clock has written.
     fn expire(&self, now: i64) -> Result<()> {
         let last = now.saturating_add(2 * millis(HOLD));
         self.connection
@@ -72,7 +72,7 @@ impl Page<'_> {
             .query_row([self.payer, self.period], |row| row.get(0))
     }
 
-    fn seen(&self, hash: &str, call_id: &str) -> Result<Seen> {
+    fn seen(&self, hash: &str, call_id: &str) -> Result<HashState> {
         self.connection
             .prepare_cached(
                 "SELECT EXISTS (SELECT 1 FROM entries WHERE payer = ?1 AND period = ?2 AND hash = ?3),
@@ -80,7 +80,7 @@ impl Page<'_> {
                         EXISTS (SELECT 1 FROM holds WHERE payer = ?1 AND period = ?2 AND hash = ?3 AND call_id <> ?4)",
             )?
             .query_row([self.payer, self.period, hash, call_id], |row| {
-                Ok(Seen { is_entered: row.get(0)?, is_own: row.get(1)?, is_shared: row.get(2)? })
+                Ok(HashState { is_entered: row.get(0)?, is_own: row.get(1)?, is_shared: row.get(2)? })
             })
     }
 
@@ -94,7 +94,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// Writes what was settled: entries, events, the pool's counter, and the places that are no longer held.
+    /// Writes what was settled: entries, events and the pool's counter, and deletes the reservations.
     fn post(&self, turn: &Turn, posted: &[Posted], now: i64) -> Result<()> {
         let mut entered = 0;
         let mut counted = 0i64;

@@ -1,5 +1,5 @@
-//! The one writer of the ledger, on a thread of its own. Calls that wait at the same moment share a transaction, so that one flush to
-//! the disk acknowledges them all.
+//! The one writer of the ledger, on a thread of its own. Concurrent calls share a transaction (group commit), so that one flush to disk
+//! serves them all.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::{BUSY_SECONDS_MAX, Gate, turns};
 
 /// Turns that share one commit.
 const GROUP_MAX: usize = 256;
-/// Turns that wait; the next caller waits to be let in.
+/// Queued turns; past it callers wait for room in the queue.
 const QUEUE_MAX: usize = 1_024;
 /// All statements of a turn stay prepared.
 const STATEMENTS_MAX: usize = 32;
@@ -67,7 +67,7 @@ fn write(mut connection: Connection, mut jobs: mpsc::Receiver<TurnJob>, gate: &G
     let mut is_flushed = true;
     while jobs.blocking_recv_many(&mut group, GROUP_MAX) > 0 {
         let turn = gate.blocking_lock();
-        // Whoever came while this waited shares the commit.
+        // Turns that arrived while this waited for the gate share the commit.
         while group.len() < GROUP_MAX
             && let Ok(job) = jobs.try_recv()
         {
@@ -93,13 +93,13 @@ fn write(mut connection: Connection, mut jobs: mpsc::Receiver<TurnJob>, gate: &G
 
 /// All turns of the group or none: an error here is the disk's or the database's, never one caller's.
 fn commit(connection: &mut Connection, group: &[TurnJob], is_flushed: &mut bool) -> rusqlite::Result<Vec<Turned>> {
-    // A reservation that a crash forgets is as good as one that expired; only what is settled must be on disk.
+    // Losing a reservation in a crash equals its expiry; only settled rows must be on disk.
     let must_flush = group.iter().any(|job| !job.turn.settled.is_empty());
     if must_flush != *is_flushed {
         connection.pragma_update(None, "synchronous", if must_flush { "FULL" } else { "NORMAL" })?;
         *is_flushed = must_flush;
     }
-    // Takes the write lock at once, so that two writers wait for each other and never fail halfway.
+    // Takes the write lock at once, so that a second writer waits at the start instead of failing midway.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let answers = group.iter().map(|job| turns::turn(&transaction, &job.turn, job.now)).collect::<Result<_, _>>()?;
     transaction.commit()?;

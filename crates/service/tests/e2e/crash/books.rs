@@ -1,4 +1,4 @@
-//! What callers were told, to be held against what the ledger says.
+//! Records what callers were told, to compare it with the ledger.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ const BATCH_ITEMS: usize = 5;
 
 pub struct Books {
     free_categories: BTreeSet<String>,
-    /// Demo transactions that cost a place.
+    /// Billable demo transactions.
     pub billable: Vec<String>,
     heard: Mutex<Heard>,
 }
@@ -129,7 +129,7 @@ pub struct Load {
 impl Load {
     pub fn start(books: &Arc<Books>, urls: &[&str], callers: &[Caller]) -> Self {
         let mut set = JoinSet::new();
-        // The lanes of one caller start far from each other: what one loses the other must not make good at once.
+        // The tasks of one caller start far from each other, so that one does not soon repeat what another has lost.
         let stride = demo_scenario().transactions.len() / LANES;
         for url in urls {
             for (at, caller) in callers.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Whether an answer is what a page shows. `…` in a page stands for what was left out: part of a line, whole lines when it stands alone
-//! in one, further fields of an object when it is a name.
+//! Whether an answer is what a page shows. `…` in a page stands for what was left out: part of a line, whole lines when it is alone in one,
+//! further fields of an object when it is a name.
 
 use serde_json::Value;
 

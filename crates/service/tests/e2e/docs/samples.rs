@@ -32,7 +32,7 @@ const DATABASE: &str = "postgres://taxon:secret@db.example.com/taxon";
 
 #[derive(Debug, Clone)]
 pub struct Block {
-    /// Where it stands, for whoever must mend it.
+    /// File and line, for the message of a failure.
     place: String,
     info: String,
     pub text: String,
@@ -82,7 +82,7 @@ pub async fn run(page: &str) {
     }
 }
 
-/// Where the reader of one page sits: a folder, a service, and what the last sample printed.
+/// The session of one page's reader: a folder, a service, and what the last sample printed.
 struct Desk {
     setup: Setup,
     port: u16,
@@ -156,7 +156,7 @@ impl Desk {
         self.setup.data.path().join(name)
     }
 
-    /// What a program printed. The samples wait for a service, so the test must not stand still meanwhile.
+    /// What a program printed. The samples wait for a service, so the test must not block meanwhile.
     async fn output(&mut self, block: &Block, mut command: Command) {
         command.envs(&self.env).current_dir(self.setup.data.path());
         let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap();
@@ -262,7 +262,7 @@ impl Desk {
     }
 }
 
-/// What an agent's configuration comes to. In the headers `KEY` stands where the agent puts the key.
+/// What an agent's configuration comes to. In the headers `KEY` is where the agent puts the key.
 struct Agent {
     url: String,
     headers: BTreeMap<String, String>,

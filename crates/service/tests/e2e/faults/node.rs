@@ -180,7 +180,7 @@ async fn converse(mut socket: TcpStream, inside: Arc<Inside>) {
             Some(Act::Members(edit)) => {
                 let mut members = values(&members);
                 edit(&mut members);
-                // An error that names no call stands alone, also where many were asked.
+                // An error that names no call is a single object, also as the answer to a batch.
                 let is_whole =
                     matches!(members.as_slice(), [one] if !is_batch || one["id"].is_null() && one.is_object());
                 if is_whole { members.remove(0) } else { Value::Array(members) }.to_string()

@@ -47,7 +47,7 @@ fn beginning(fault: &Fault) -> String {
     format!("| **{}**: {} | {sees} | ", fault.name, fault.does)
 }
 
-/// What stands before the table, its rows, and what stands after it.
+/// The text before the table, its rows, and the text after it.
 fn parts() -> (String, String, String) {
     let text = std::fs::read_to_string(root().join(FILE)).unwrap();
     let (before, rest) = text.split_once(HEAD).unwrap_or_else(|| panic!("{FILE} has no table"));

@@ -146,7 +146,7 @@ impl Browser {
         page.between("id=\"new-key\">", "<").to_owned()
     }
 
-    /// What stands on the first page: how many readings are left, and of how many.
+    /// What the first page shows: how many readings are left, and of how many.
     pub async fn left(&mut self) -> String {
         let page = self.get("/").await;
         assert_eq!(page.status, 200, "{}", page.text);

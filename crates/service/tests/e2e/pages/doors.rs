@@ -1,4 +1,4 @@
-//! The doors: cookies, sessions, what a stranger can learn, and how often one may try.
+//! Signing in: cookies, sessions, what a stranger can learn, and how often one may try.
 
 use std::time::Duration;
 
@@ -126,7 +126,7 @@ async fn nobody_learns_who_has_an_account() {
         assert_eq!(words(page), words(&wrong), "the second to sign up took nothing over, nor did the third");
     }
     assert_eq!(person.sign_in("a@example.com", PASSWORD).await.status, 303, "the first is who it is");
-    assert_eq!(taxon.quota(&taxon.key).await["used"], 0, "the key of the command line's owner still stands");
+    assert_eq!(taxon.quota(&taxon.key).await["used"], 0, "the key of the command line's owner is still valid");
 
     let mut person = Browser::new(&taxon, "192.0.2.3");
     for (email, password, said) in [
@@ -187,7 +187,7 @@ async fn tries_at_passwords_and_sign_ups_are_limited_also_where_calls_are_not() 
 }
 
 #[tokio::test]
-async fn what_opens_a_door_stands_in_no_log() {
+async fn secrets_that_sign_in_are_in_no_log() {
     let setup = proxied().with("TAXON_LOG", "info").around("exec \"$@\" >printed.txt 2>&1");
     let taxon = setup.start().await;
     let printed = || std::fs::read_to_string(setup.data.path().join("printed.txt")).unwrap();

@@ -1,4 +1,5 @@
-//! Pages keep to themselves, and a form does something only when it is one of ours, whatever its path, its fields and its bytes are.
+//! Pages carry their security headers, and a form does something only when it is one of ours, whatever its path, its fields and its bytes
+//! are.
 
 use reqwest::Method;
 
@@ -18,7 +19,7 @@ async fn every_page_keeps_to_itself_and_strangers_are_led_to_the_door() {
         let mut pages = Vec::new();
         if route.is_page {
             let own = person.get(&path).await;
-            // Whoever is signed in needs no door.
+            // Somebody who is signed in is redirected from the sign-in pages.
             let expected = if path == "/sign-in" { 303 } else { 200 };
             assert_eq!(own.status, expected, "{path}: {}", own.text);
             pages.extend([own, stranger.get(&format!("{path}?next=//evil.example&to=https://evil.example")).await]);
@@ -117,7 +118,7 @@ async fn no_form_but_our_own_does_anything() {
         }
     }
     assert!(seen(&mut person).await == before, "nothing has changed");
-    assert_eq!(person.get(&format!("/link/{}", names.token)).await.status, 200, "the link still stands");
+    assert_eq!(person.get(&format!("/link/{}", names.token)).await.status, 200, "the link is still valid");
     assert_eq!(
         Browser::new(&taxon, "192.0.2.9").sign_in("fresh@example.com", PASSWORD).await.status,
         200,

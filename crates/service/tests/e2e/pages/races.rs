@@ -33,7 +33,7 @@ async fn a_link_an_address_and_the_last_place_are_given_once() {
     };
     assert_eq!(join_all((0..4).map(sign_in)).await.iter().filter(|is| **is).count(), 1);
 
-    // Keys, past the most that stand at once.
+    // Keys, past the most that may be valid at once.
     let csrf = winner.csrf().await;
     let key = async |_| winner.clone().send(winner.form("/account/keys", &csrf, &[])).await;
     let made = join_all((0..25).map(key)).await;
@@ -41,7 +41,7 @@ async fn a_link_an_address_and_the_last_place_are_given_once() {
     assert!(made.iter().all(|page| page.status == 200));
     assert_eq!(winner.get("/account").await.text.matches("/revoke\"").count(), 20);
 
-    // The last place of the day.
+    // The last classification of the day's pool.
     let names = ["v2_swap_eth_in", "weth_wrap", "aave_supply", "v2_swap_tokens", "v2_liquidity_add", "aave_borrow"];
     let read = async |name: &&str| Browser::new(&taxon, "10.0.4.1").read(&hash(name)).await.status;
     let mut statuses = join_all(names.iter().map(read)).await;
@@ -49,7 +49,7 @@ async fn a_link_an_address_and_the_last_place_are_given_once() {
     assert_eq!(statuses, [303, 402, 402, 402, 402, 402]);
 }
 
-/// Looking takes no place, not for a moment: whoever reads meanwhile is not refused for it.
+/// Viewing a page reserves no quota, not even for a moment, so concurrent readers are not refused for it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn looking_takes_no_place_from_whoever_reads() {
     let taxon = proxied().with("TAXON_POOL_ANON", "1").start().await;

@@ -1,4 +1,4 @@
-//! Token text is a stranger's: markup, tricks of direction and megabytes are shown harmlessly wherever they may stand.
+//! Token text is a stranger's: markup, tricks of direction and megabytes are shown harmlessly wherever they may occur.
 
 use serde_json::json;
 

@@ -115,7 +115,7 @@ async fn signed_in_the_account_pays_for_pages_and_keys_alike() {
 }
 
 #[tokio::test]
-async fn a_page_that_reads_stands_in_the_ledger_under_its_request_id() {
+async fn a_page_that_reads_is_in_the_ledger_under_its_request_id() {
     let taxon = proxied().start().await;
     let mut stranger = Browser::new(&taxon, "192.0.2.1");
     let mut person = Browser::signed_in(&taxon, "192.0.2.2", "a@example.com").await;
