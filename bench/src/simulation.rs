@@ -331,7 +331,7 @@ impl<'a> World<'a> {
         self.begin(Call { stage, ..call });
     }
 
-    /// What takes nothing waits for nobody.
+    /// A stage that takes no time does not wait.
     fn takes_nothing(&self, call: Call) -> bool {
         let of = |draw: &Draw| matches!(draw, Draw::Nothing);
         match call.stage {
@@ -431,7 +431,7 @@ mod tests {
         };
         let work = Work { reserve: Draw::Measured(vec![5.0]), ..nothing_but(Draw::Measured(vec![1.0])) };
         let outcome = plan.run(&work);
-        // Of ten at once one waits for nobody and the last for the nine before it.
+        // Of ten at once the first does not wait, and the last waits for the nine before it.
         assert!(outcome.latencies.quantile(0.05) >= 6.0, "{:?}", outcome.latencies.quantile(0.05));
         assert!(outcome.latencies.quantile(0.95) >= 50.0, "{:?}", outcome.latencies.quantile(0.95));
     }

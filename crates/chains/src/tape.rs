@@ -95,7 +95,7 @@ impl Recorder {
             Ok(result) => (Some(result.clone()), false),
             Err(CallError::Unsupported) => (None, true),
             Err(CallError::Refused) => (None, false),
-            // A failure of the world is no property of the chain.
+            // A failure upstream is not an answer of the chain, so it is not recorded.
             Err(CallError::Upstream(_)) => return,
         };
         let exchange = Exchange {

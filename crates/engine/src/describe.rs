@@ -1,4 +1,4 @@
-//! Plain words for the answer. Token text comes from strangers and is passed on as it is: whoever renders it escapes it.
+//! Plain words for the answer. Token text is untrusted and passed on unchanged: the code that renders it must escape it.
 
 use crate::category::Category;
 use crate::classification::{AssetLeg, Assets};
@@ -7,7 +7,7 @@ use crate::treatments::Treatment;
 
 /// Legs listed by name in one sentence; the rest are counted.
 const LISTED_MAX: usize = 4;
-/// Room for a description that nobody has to make anew while it is written.
+/// Capacity of a description, so that it is not reallocated while it is written.
 const SENTENCES_BYTES_LIKELY: usize = 192;
 
 pub fn description(
@@ -33,7 +33,7 @@ fn push(text: &mut String, parts: &[&str]) {
     parts.iter().for_each(|part| text.push_str(part));
 }
 
-/// While a person has yet to decide, the treatment is only a pointer.
+/// While a person has yet to decide, the treatment is only a hint.
 fn leaning(treatment: Treatment) -> String {
     let to = match treatment {
         Treatment::Disposal => "a disposal",
@@ -114,7 +114,7 @@ pub fn list(legs: &[AssetLeg]) -> Option<String> {
     (!legs.is_empty()).then_some(text)
 }
 
-/// Room for an amount with eighteen decimals and a symbol.
+/// Capacity for an amount with eighteen decimals and a symbol.
 const LEG_BYTES_LIKELY: usize = 40;
 
 fn push_leg(text: &mut String, leg: &AssetLeg) {

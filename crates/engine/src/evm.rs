@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::block::Block;
 use crate::chain::Chain;
 use crate::token::Token;
-use json::{Receipt, Transaction};
+use json::{EvmTransaction, Receipt};
 use trace::InternalTransfer;
 
 /// Logs past this count are still counted into movements, but nothing is read into them.
@@ -26,7 +26,7 @@ pub const LOGS_MAX: usize = 20_000;
 #[derive(Debug, Clone)]
 pub struct EvmFacts {
     pub chain: Arc<Chain>,
-    pub transaction: Transaction,
+    pub transaction: EvmTransaction,
     pub receipt: Receipt,
     pub block: Option<Block>,
     pub internal: InternalValue,

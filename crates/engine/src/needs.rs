@@ -1,4 +1,4 @@
-//! What the engine can ask for. It names what it lacks and never fetches: the shell answers in bulk and reads again.
+//! What the engine can ask for. It names what it lacks and never fetches: the shell fetches in bulk and reads again.
 
 use crate::asset::Account;
 use crate::legs::Leg;

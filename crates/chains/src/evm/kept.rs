@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256};
-use engine::evm::json::{Receipt, Transaction};
+use engine::evm::json::{EvmTransaction, Receipt};
 use engine::evm::{BalanceChange, InternalValue};
 use engine::{Block, Chain, EvmFacts, Token};
 
@@ -12,7 +12,7 @@ use crate::kept::{pack, unpack};
 
 /// Transaction, receipt, block, internal value, balances, tokens, other chains that hold it.
 type Kept = (
-    Transaction,
+    EvmTransaction,
     Receipt,
     Option<Block>,
     InternalValue,

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use crate::error::UpstreamError;
 
-/// HTTP requests under way at once, per endpoint: never more, whatever it bears.
+/// Upper bound of the window: HTTP requests under way at once, per endpoint.
 const WINDOW_REQUESTS_MAX: u32 = 16;
 const WINDOW_REQUESTS_FIRST: u32 = 8;
 /// A rate is kept only after a rate limit was met, and forgotten once it has grown past this.
@@ -36,7 +36,7 @@ pub(super) struct Pace {
     second: (Instant, u32),
     paused_until: Option<Instant>,
     pauses: u32,
-    /// Requests that were sent before this share the blame for one failure.
+    /// Failures of requests that were sent before this count as the one that was counted already.
     cut_at: Option<Instant>,
     answered_at: Option<Instant>,
     failures: u32,
@@ -60,7 +60,7 @@ pub(super) enum Admission {
     Ready,
     /// The breaker is open, and it is time to try.
     Test,
-    /// Not before this instant, by the endpoint's own wish or rate; and what it said last.
+    /// Not before this instant, as the endpoint asked or by its rate; with its last error.
     Later(Instant, UpstreamError),
     /// The window is full; a request that ends makes room.
     Full,
@@ -105,7 +105,7 @@ impl Pace {
         }
     }
 
-    /// Whoever was admitted says so before it sends.
+    /// Called by an admitted request before it is sent.
     pub(super) fn start(&mut self, now: Instant) {
         self.in_flight = self.in_flight.saturating_add(1);
         if let Breaker::Open { .. } = self.breaker {
@@ -167,7 +167,7 @@ impl Pace {
         if let Some(wish) = wish {
             self.pause(now + bounded(wish));
         }
-        // An endpoint that answered others meanwhile is slow with this request, not gone.
+        // An endpoint that answered other requests meanwhile is slow with this one, not down.
         let is_gone = error == UpstreamError::Timeout && self.answered_at.is_none_or(|at| at < sent);
         // A node of another chain is of no use, however often it is asked.
         let is_foreign = matches!(error, UpstreamError::Inconsistent(_));
