@@ -43,7 +43,7 @@ const MOVEMENTS: [B256; 5] = [
 
 const WALLET: Address = address!("00000000000000000000000000000000000000AA");
 const WETH: Address = address!("C02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2");
-/// Rows of a trace that are held against each other one by one.
+/// Rows of a trace that are compared with each other one by one.
 const ROWS_COMPARED_MAX: usize = 64;
 /// Seconds since 1970, UTC.
 const BLOCK_SECONDS: i64 = 1_700_000_000;

@@ -14,7 +14,7 @@ use proptest::test_runner::{Config, TestRunner};
 /// What a target is called, and what it holds.
 pub type Target = (&'static str, fn(&[u8]));
 
-/// How the seeds of a target are made strange.
+/// How the seeds of a target are mutated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     Bytes,
@@ -25,7 +25,7 @@ pub enum Shape {
 /// Multiplies the cases of every property, to look for longer: `FUZZ_ROUNDS=100 cargo test …`.
 const ROUNDS: &str = "FUZZ_ROUNDS";
 
-/// Runs a target over everything that is kept for it, and over strange variants of its seeds.
+/// Runs a target over everything that is kept for it, and over mutated variants of its seeds.
 pub fn properties((name, check): Target, shape: Shape, cases: u32) {
     kept::replay(name, check);
     let seeds = kept::seeds(name);

@@ -183,7 +183,7 @@ impl EvmChain {
         }
     }
 
-    /// The finalized head is asked for besides, and remembered for when the transaction is known.
+    /// The finalized head is fetched at the same time and cached for when the transaction is known.
     async fn receipt_and_trace(&self, hash: B256) -> ReceiptAndTrace {
         let here = Endpoints::default();
         let (receipt, trace, _) = tokio::join!(self.receipt(here, hash), self.trace(here, hash), self.finalized_head());

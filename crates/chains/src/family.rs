@@ -1,4 +1,4 @@
-//! What a chain family must offer, and the one list of families. Finding, fetching, keeping and the RPC layer know families only
+//! What a chain family must offer, and the one list of families. Finding, fetching, caching and the RPC layer know families only
 //! through this shape.
 
 use std::fmt::Debug;
@@ -84,7 +84,7 @@ pub(crate) trait ServedChain: Debug + Send + Sync {
 
     fn completeness(&self, facts: &Facts) -> Completeness;
 
-    /// As bytes that `decode` reads; `None` for facts that are too large or may not be kept.
+    /// As bytes that `decode` reads; `None` for facts that are too large or may not be cached.
     fn encode(&self, facts: &Facts) -> Option<Vec<u8>>;
 
     /// `None` when the bytes are damaged or of another hash.
@@ -101,12 +101,12 @@ pub(crate) trait ServedChain: Debug + Send + Sync {
     }
 }
 
-/// Whether the nodes showed all that there is, which decides how long facts of a final block are kept.
+/// Whether the nodes showed all that there is, which decides how long facts of a final block are cached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Completeness {
     /// There is nothing more to learn: cached for good.
     Whole,
-    /// No endpoint offers what would show more. One may later, so they are kept for as long as that is believed
+    /// No endpoint offers what would show more. One may later, so they are cached for as long as that is believed
     /// (`UNSUPPORTED_SECONDS_MAX`) and then fetched again.
     Unsupported,
     /// A later attempt may show more: cached for seconds.

@@ -1,7 +1,7 @@
-//! Facts as bytes, so that they can be kept and read again without a node: packed, then compressed.
+//! Facts as bytes, so that they can be cached and read again without a node: packed, then compressed.
 //!
-//! Each family packs its own facts (`evm/kept`, `solana/kept`). The format has no field names, so `FORMAT` counts up with every change of the facts' types; bytes of another format are
-//! never read. Bytes may be damaged: what does not decode counts as missing.
+//! Each family packs its own facts (`evm/kept`, `solana/kept`). The format has no field names, so `FORMAT` counts up
+//! with every change of the facts' types; bytes of another format are never read. Bytes may be damaged: what does not decode counts as missing.
 
 use std::cell::RefCell;
 use std::io::Read;
@@ -27,7 +27,7 @@ pub(crate) fn unpack<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     postcard::from_bytes(&unsqueeze(bytes)?).ok()
 }
 
-/// Compressed; `None` for more bytes than are worth keeping.
+/// Compressed; `None` for more bytes than are cached.
 pub fn squeeze(plain: &[u8]) -> Option<Vec<u8>> {
     if plain.len() > KEPT_BYTES_MAX {
         return None;

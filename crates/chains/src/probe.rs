@@ -1,5 +1,5 @@
 //! What one endpoint can do, asked directly. `rpc` hides what is looked for here: batches that are refused, calls that are repeated, how long
-//! each takes, and whose clock is wrong. Nothing of an address is in what comes out.
+//! each takes, and whose clock is wrong. The report contains no part of an address.
 
 pub(crate) mod line;
 

@@ -55,7 +55,7 @@ impl Fetched {
         self.chain.is_unique(&self.facts)
     }
 
-    /// As bytes that `Upstreams::decode` reads; `None` for facts too large to keep.
+    /// As bytes that `Upstreams::decode` reads; `None` for facts too large to cache.
     pub fn encode(&self) -> Option<Vec<u8>> {
         self.chain.encode(&self.facts)
     }
@@ -74,7 +74,7 @@ impl Upstreams {
         self.chains().any(|chain| chain.slug == slug)
     }
 
-    /// Facts that were kept; `None` when they are of a chain that is not served, of another hash, or damaged.
+    /// Cached facts; `None` when they are of a chain that is not served, of another hash, or damaged.
     pub fn decode(&self, slug: &str, hash: TxHash, bytes: &[u8]) -> Option<Fetched> {
         let chain = self.of_family(hash).find(|chain| chain.chain().slug == slug)?;
         Some(Fetched { chain: Arc::clone(chain), facts: chain.decode(hash, bytes)? })
@@ -82,7 +82,7 @@ impl Upstreams {
 
     /// Finds the hash on the pinned chain first, else on every served chain of its family, and fetches what a node says of it.
     ///
-    /// A pinned chain that failed to answer is not corrected: that would rest on an absence not shown.
+    /// When a pinned chain fails to answer, no other chain is searched: the hash may be on the pinned one.
     pub async fn fetch(&self, hash: TxHash, pinned: Option<&str>) -> Result<Fetched, FetchError> {
         let is_pinned = |chain: &&Arc<dyn ServedChain>| pinned == Some(chain.chain().slug.as_str());
         if let Some(chain) = self.of_family(hash).find(is_pinned) {

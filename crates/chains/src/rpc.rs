@@ -43,7 +43,7 @@ const GATHER_LOOK_MILLIS: u64 = 1;
 /// since their callers usually ask again: then the machine is busier than the nodes are.
 const GATHER_MILLIS_MAX: u64 = 12;
 const GATHER_UNDELIVERED_MILLIS_MAX: u64 = 50;
-/// Calls that may wait to be sent, per chain; past it the caller is told at once.
+/// Calls that may wait to be sent, per chain; past it a call fails at once.
 const QUEUE_CALLS_MAX: usize = 20_000;
 /// Batches under way at once, per chain; and batches of traces alone, which may be slow without holding up the others.
 const BATCHES_IN_FLIGHT_MAX: usize = 16;
@@ -56,7 +56,7 @@ const TRACE_SECONDS_MAX: u64 = 5;
 const BACKSTOP_MILLIS: u64 = 500;
 /// Times that a call is asked in all when nodes refuse it, cannot be read or say that there is nothing.
 const TURNS_MAX: usize = 3;
-/// Endpoints that must say that there is nothing before that is believed, where there are so many.
+/// Endpoints that must agree that there is nothing, where the chain has that many.
 const ABSENCES_MAX: usize = 2;
 
 /// The nodes of one chain.
@@ -109,13 +109,13 @@ pub(crate) struct Offer {
 }
 
 impl Offer {
-    /// The same without ever asking an endpoint that does not offer it, even where that takes a request of its own.
+    /// The same, but never sent to an endpoint that does not offer it, even if that takes a separate request.
     pub(crate) fn apart(self) -> Self {
         Self { avoid: self.avoid.and(self.without), ..self }
     }
 }
 
-/// What the nodes say to a question: its answer and who gave it.
+/// An answer, and the index of the endpoint that gave it.
 #[derive(Debug)]
 pub(crate) struct AttributedAnswer<T> {
     pub(crate) value: T,
@@ -150,7 +150,7 @@ impl Node {
         self.call_at(Moment::Gathering, method, params).await
     }
 
-    /// The same at once, for what others have joined already.
+    /// The same without waiting for other calls, for a call that was gathered already.
     pub(crate) async fn call_gathered(&self, method: &'static str, params: Value) -> Result<Box<RawValue>, CallError> {
         self.call_at(Moment::Gathered, method, params).await
     }

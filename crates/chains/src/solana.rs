@@ -154,7 +154,7 @@ impl SolanaChain {
         };
         let transaction = match told {
             Ok(Some(told)) => told.value,
-            // The signature is known, and the transaction cannot be had yet.
+            // The signature is known, but the transaction cannot be fetched yet.
             Ok(None) | Err(UpstreamError::Behind) if status.is_some() => return Ok(Lookup::Pending),
             Ok(None) => return Ok(Lookup::Absent),
             Err(error) => return Err(error),
@@ -170,7 +170,7 @@ impl SolanaChain {
     }
 
     /// The facts with the names of the mints that the engine asked for. Their decimals are in the transaction itself; a mint whose
-    /// name cannot be had is told without one.
+    /// name cannot be fetched has none.
     async fn named(&self, mut facts: Arc<SolanaFacts>, needs: &[Need]) -> Arc<SolanaFacts> {
         let accounts = facts.transaction.effects.iter().flat_map(|effects| &effects.token_accounts);
         let decimals: BTreeMap<Key, u8> = accounts.map(|account| (account.mint, account.decimals)).collect();
@@ -209,7 +209,7 @@ impl SolanaChain {
     }
 
     /// Both ways at once, so that they share a request. What a mint says of itself counts before what an index says of it; one that
-    /// says nothing is kept too. Nothing is kept where the node did not answer.
+    /// says nothing is cached too. Nothing is cached where the node did not answer.
     async fn ask(&self, mints: &[Key]) -> Named {
         let parts = mints.chunks(mints::ACCOUNTS_MAX / 2).map(|part| self.accounts(part));
         let (own, mut found) = tokio::join!(futures_util::future::join_all(parts), self.assets(mints));

@@ -54,7 +54,7 @@ impl Tape {
         self.exchanges.values()
     }
 
-    /// What is not on the tape was refused.
+    /// A call that is not on the tape counts as refused.
     pub fn answer(&self, chain: &str, method: &str, params: &Value) -> Result<Box<RawValue>, CallError> {
         self.recorded(chain, method, params).unwrap_or(Err(CallError::Refused))
     }

@@ -69,7 +69,7 @@ pub fn answer(scene: &Scene<'_>, reading: &Reading, question: &Question, knowled
     }
 }
 
-/// A time that no calendar has is not told.
+/// `None` for a time outside the calendar's range.
 fn block_time(block: Block) -> Option<BlockTime> {
     let at = jiff::Timestamp::from_second(block.timestamp).ok()?;
     Some(BlockTime { number: block.number, timestamp: at.to_string(), finalized: block.finalized })
@@ -91,7 +91,7 @@ fn grey_area(grey: GreyPosition<'_>) -> GreyArea {
     }
 }
 
-/// Why a person should look, from the gravest reason down.
+/// Why a person should look, most serious reason first.
 fn review_note(scene: &Scene<'_>, reading: &Reading, treatments: &Treatments) -> String {
     let mut reasons: Vec<String> = reading.doubts.iter().map(describe::doubt).collect();
     if !reading.residual.is_empty() && !reading.claims.is_empty() {

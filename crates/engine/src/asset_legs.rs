@@ -118,7 +118,7 @@ fn token_leg(scene: &Scene<'_>, contract: Account, raw: U256, nft: Option<NftKin
     }
 }
 
-/// A borrowed symbol with the beginning and the end of its contract's address.
+/// An imitated symbol with the beginning and the end of its contract's address.
 fn told_apart(symbol: &str, contract: Account) -> String {
     let address = contract.to_string();
     let head = address.get(..6).unwrap_or_default();

@@ -173,7 +173,7 @@ pub fn plain(chain: Chain, from: Address, to: Address, logs: Vec<Log>) -> EvmFac
     }
 }
 
-/// A chain with nothing to it but its name and the wrapper of its coin.
+/// A chain with only its name and the wrapper of its coin.
 pub fn chain(slug: &str, wrapped: Address) -> Chain {
     Chain {
         slug: slug.to_owned(),
@@ -306,7 +306,7 @@ impl EvmStage<'_> {
             text.split_once(": ").ok_or_else(|| format!("log `{text}` does not read `emitter: Event(…)`"))?;
         let (name, values) = self.values(event)?;
         let fits = |shape: &EventShape| shape.name() == name && has_all(shape, &values);
-        // Of several of one name, the one that leaves the fewest parameters unnamed.
+        // Of several with the same name, the one that leaves the fewest parameters unnamed.
         let count = |shape: &EventShape| shape.signature.params.len();
         let own = events(self.file).filter(fits).min_by_key(count);
         let shape = own.or_else(|| {

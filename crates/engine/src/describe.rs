@@ -28,7 +28,7 @@ pub fn description(
     text
 }
 
-/// Parts that are known are put together without being formatted: most of an answer's cost is its words.
+/// Known parts are concatenated without formatting: most of an answer's cost is its text.
 fn push(text: &mut String, parts: &[&str]) {
     parts.iter().for_each(|part| text.push_str(part));
 }
@@ -126,7 +126,7 @@ fn push_leg(text: &mut String, leg: &AssetLeg) {
     }
 }
 
-/// Why a reading is left to a person that only the caller's floor holds back.
+/// Why a reading is left to a person when only the caller's floor requires it.
 pub fn below_floor(confidence: u8, floor: u8) -> String {
     format!(
         "Readings with a confidence under {floor} are left to a person here, and this one has {confidence}: its category and treatment are the \

@@ -19,7 +19,7 @@ use crate::token::Token;
 use json::{EvmTransaction, Receipt};
 use trace::InternalTransfer;
 
-/// Logs past this count are still counted into movements, but nothing is read into them.
+/// Logs past this count still give movements, but no rule is matched against them.
 pub const LOGS_MAX: usize = 20_000;
 
 /// Everything that is known of one EVM transaction. The shell fills it; the engine only reads it.

@@ -46,7 +46,7 @@ pub fn legs(movements: &[Movement], wallet: Account) -> Option<Vec<Leg>> {
     for of_asset in own.chunk_by(|one, other| one.asset == other.asset) {
         legs.extend(leg(of_asset, wallet)?);
     }
-    // They come by asset already.
+    // They are sorted by asset already.
     legs.sort_by_key(|leg: &Leg| leg.direction);
     Some(legs)
 }

@@ -13,7 +13,7 @@ use crate::question::Question;
 use crate::scene::Scene;
 use crate::treatments::{LedgerAction, Treatment, Treatments};
 
-/// What the steps of one answer are told from.
+/// What the steps of one answer are made from.
 #[derive(Debug, Clone, Copy)]
 pub struct Breakdown<'a> {
     pub scene: &'a Scene<'a>,
@@ -132,7 +132,7 @@ fn roles(claim: &Opinion, reading: &Reading, is_batch: bool) -> Vec<Role> {
     }
 }
 
-/// What a step shows of a leg. A price paid for several items at once belongs to none of them alone.
+/// What a step shows of a leg. A price paid for several items at once is not assigned to any one of them.
 fn part(claim: &Opinion, leg: usize, claims: &[Opinion]) -> Option<LegShare> {
     if !claim.explains.contains(leg) {
         return None;

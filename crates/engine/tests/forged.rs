@@ -101,7 +101,7 @@ fn stagings(listener: &Listener) -> [(&'static str, EvmFacts); 3] {
     ]
 }
 
-/// Categories that book nothing as such, whoever claims them.
+/// Categories that book nothing by themselves, whatever claims them.
 fn is_harmless(category: Category) -> bool {
     matches!(category, Category::Transfer | Category::ContractCall | Category::Spam | Category::NftTransfer)
 }

@@ -1,4 +1,4 @@
-//! Every pack that is embedded says what it claims to: its cases are read as they say, and so are the bytes that it did not produce.
+//! Every pack that is embedded says what it claims to: its cases are read as they say, and so are its recorded bytes.
 
 #![expect(clippy::disallowed_methods, reason = "the engine does no IO; these tests read packs and case documents")]
 #![expect(clippy::expect_used, reason = "tests fail loudly")]

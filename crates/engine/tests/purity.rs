@@ -2,7 +2,6 @@
 
 #![expect(clippy::disallowed_methods, reason = "the engine does no IO; this test reads its sources")]
 #![expect(clippy::unwrap_used, reason = "tests fail loudly")]
-#![expect(clippy::unwrap_used, reason = "tests fail loudly")]
 
 use std::collections::BTreeSet;
 

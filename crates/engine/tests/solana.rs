@@ -1,4 +1,4 @@
-//! What moved on Solana, told by balances, and what must hold for any answer of a node, however odd.
+//! What moved on Solana, by balances, and what must hold for any answer of a node, however odd.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "tests fail loudly")]
 

@@ -1,4 +1,4 @@
-//! EVM facts as bytes.
+//! EVM facts as bytes for the cache.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ type Kept = (
 
 pub(super) fn encode(facts: &EvmFacts) -> Option<Vec<u8>> {
     let EvmFacts { chain: _, transaction, receipt, block, internal, balances, tokens, also_on, unasked } = facts;
-    // Another time they may answer.
+    // Chains that did not answer now may answer later.
     if !unasked.is_empty() {
         return None;
     }

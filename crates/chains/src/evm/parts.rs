@@ -13,7 +13,7 @@ pub(super) struct BlockHeader {
     pub(super) timestamp: U64,
 }
 
-/// What nodes told of one mined transaction.
+/// What nodes answered about one mined transaction.
 pub(super) struct Parts {
     pub(super) transaction: EvmTransaction,
     pub(super) receipt: Receipt,

@@ -98,8 +98,8 @@ impl EvmChain {
         Trace { by, said: None }
     }
 
-    /// A trace of another transaction, or one that ended otherwise than the receipt says, is no trace: the next endpoint is asked, then
-    /// balances are, and in the end a person.
+    /// A trace of another transaction, or one that ended otherwise than the receipt says, is discarded: the next endpoint is asked, then
+    /// balances are fetched, and without those the result goes to review.
     pub(super) async fn believed(
         &self,
         first: Trace,

@@ -24,7 +24,7 @@ pub enum Failure {
     RateLimited,
     /// It wants a credential, or another one.
     Forbidden,
-    /// Another status that is no success.
+    /// Another status outside 2xx.
     Status(u16),
     NotJsonRpc,
     /// It speaks JSON-RPC and refuses the simplest call.
@@ -138,7 +138,7 @@ impl ProbeConnection {
             Ok(Parsed::Answers(answers)) => Ok(Some(answers)),
             Ok(Parsed::RefusedBatch) => Ok(None),
             Ok(Parsed::TooLarge) => Err(Failure::NotJsonRpc),
-            // A page that says why is no JSON-RPC; its status tells more.
+            // An error page is not JSON-RPC, but its HTTP status tells the cause.
             Err(UpstreamError::BadResponse(_)) if !status.is_success() => Err(Failure::Status(status.as_u16())),
             Err(error) => Err(error.into()),
         }

@@ -32,7 +32,7 @@ impl fmt::Debug for Connection {
 /// How much of an answer is read.
 pub(crate) struct Bounds<'a> {
     pub(crate) bytes_max: usize,
-    /// What is larger than so many bytes waits for one of these before it is read on.
+    /// Bytes after which an answer waits for a permit before more of it is read.
     pub(crate) large: Option<(usize, &'a Semaphore)>,
 }
 

@@ -39,7 +39,7 @@ pub(super) struct Pending {
     pub(super) reply: oneshot::Sender<(Answered, UndeliveredAnswers)>,
 }
 
-/// When a call goes out: when others have had time to join it, or at once since they have joined it already.
+/// When a call is sent: after others had time to join it, or at once because they have joined already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Moment {
     Gathering,
@@ -231,11 +231,11 @@ async fn next_ticket(
     roster.ticket(avoid, deadline).await
 }
 
-/// One round of a delivery: a request and, when it takes too long, a second one beside it.
+/// One attempt of a delivery: a request and, when it takes too long, a second one (a hedge) at the same time.
 struct Race<'a> {
     roster: &'a Arc<Roster>,
     calls: &'a [(&'static str, Value)],
-    /// Not to be asked beside the first.
+    /// Not to be asked for the hedge.
     avoid: Endpoints,
     deadline: Instant,
 }
@@ -311,8 +311,8 @@ impl Race<'_> {
         RequestResult { at, places, outcome: ticket.send(&calls, are_slow, self.deadline).await }
     }
 
-    /// What is sent beside a request that takes long: to another endpoint everything, traces apart; with no other endpoint, and
-    /// traces that may be what takes so long, the rest without them.
+    /// The hedges of a slow request: to another endpoint everything, with traces in a request of their own; without another endpoint,
+    /// and where traces may be the slow part, the rest without them.
     fn hedges(&self, first_at: usize, unanswered: &mut UnansweredCalls<'_>) -> Vec<(Ticket, Vec<usize>)> {
         let (traces, plain): (Vec<usize>, Vec<usize>) =
             unanswered.open().into_iter().partition(|place| unanswered.is_trace(*place));

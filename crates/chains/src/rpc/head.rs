@@ -77,7 +77,7 @@ impl Heads {
     }
 }
 
-/// A head that was seen later has moved on meanwhile, and that is no lag: at most that much time is allowed for.
+/// A head that was seen later has advanced meanwhile, which is not lag: the time between the two sightings is allowed for.
 fn lags(own: EndpointHead, other: EndpointHead) -> bool {
     let apart = other.seen.saturating_duration_since(own.seen);
     match (own.time, other.time) {

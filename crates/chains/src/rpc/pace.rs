@@ -10,7 +10,7 @@ use crate::error::UpstreamError;
 /// Upper bound of the window: HTTP requests under way at once, per endpoint.
 const WINDOW_REQUESTS_MAX: u32 = 16;
 const WINDOW_REQUESTS_FIRST: u32 = 8;
-/// A rate is kept only after a rate limit was met, and forgotten once it has grown past this.
+/// A rate applies only after a rate limit was met, and is dropped once it has grown past this.
 const RATE_PER_SECOND_MAX: u32 = 100;
 /// Pause after a rate limit that names no time of its own; it doubles while the limit is met in a row.
 const PAUSE_MILLIS: u64 = 250;
@@ -134,7 +134,7 @@ impl Pace {
         }
     }
 
-    /// The endpoint refused for its rate limit, as a whole or for some of the calls. That is no fault: the breaker stays closed.
+    /// The endpoint refused for its rate limit, as a whole or for some of the calls. That is not a failure: the breaker stays closed.
     pub(super) fn limited(&mut self, now: Instant, sent: Instant, wish: Option<Duration>) {
         self.end();
         self.settle_test(now);
@@ -198,7 +198,7 @@ impl Pace {
         self.in_flight = self.in_flight.saturating_sub(1);
     }
 
-    /// A test that showed nothing is made again at once.
+    /// A test that ended without a result is repeated at once.
     fn settle_test(&mut self, now: Instant) {
         if self.breaker == Breaker::Testing {
             self.breaker = Breaker::Open { until: now };

@@ -1,5 +1,5 @@
 //! The endpoints of one chain, in the operator's order, and which of them is asked next: the first that is well, not pausing and not
-//! full. One whose breaker is open is tested beside the traffic while others are well, and by the traffic when none is.
+//! full. One whose breaker is open is tested by a request of its own while others are well, and by the traffic when none is.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -17,7 +17,7 @@ use crate::error::{CallError, UpstreamError};
 
 /// Endpoints of one chain; more are refused when the chain is set up.
 const ENDPOINTS_MAX: usize = 64;
-/// A test of an endpoint beside the traffic is given up after this long.
+/// A test by a request of its own is given up after this long.
 const TEST_SECONDS_MAX: u64 = 3;
 /// How long a request waits for the outcome of another request's test, when there is no other endpoint to ask.
 const TEST_WAIT_MILLIS_MAX: u64 = 300;
@@ -233,7 +233,7 @@ impl Roster {
         }
     }
 
-    /// An endpoint that kept silent while another answered.
+    /// An endpoint did not answer while another did.
     pub(super) fn stalled(&self, at: usize, sent: Instant) {
         self.note(at, |pace, now| pace.stalled(now, sent));
     }

@@ -1,4 +1,4 @@
-//! Solana facts as bytes.
+//! Solana facts as bytes for the cache.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

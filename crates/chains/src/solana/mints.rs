@@ -21,7 +21,7 @@ const EXTENSION_METADATA: u16 = 19;
 /// A longer text is not taken for a name.
 const TEXT_BYTES_MAX: usize = 1_024;
 
-/// The address of the mint's metadata account: the first that is no point of the curve, so that nobody has a key for it.
+/// The address of the mint's metadata account: the first that is not a point of the curve, so that no private key exists for it.
 pub(super) fn metadata_account(mint: &Key) -> Option<Key> {
     (0..=u8::MAX).rev().find_map(|bump| {
         let mut hash = Sha256::new();

@@ -1,4 +1,4 @@
-//! What is not there, what is told in two ways, and chains that are slow while others are not.
+//! Absent transactions, contradicting answers, and chains that are slow while others are not.
 
 use std::time::{Duration, Instant};
 

@@ -86,12 +86,12 @@ impl FakeNode {
         change(&mut self.inside.lock().unwrap().manners);
     }
 
-    /// HTTP requests since the last time this was asked.
+    /// HTTP requests since the last call of this function.
     pub fn requests(&self) -> usize {
         std::mem::take(&mut self.inside.lock().unwrap().requests)
     }
 
-    /// Methods that were asked since the last time this was asked.
+    /// Methods that were called since the last call of this function.
     pub fn methods(&self) -> Vec<String> {
         std::mem::take(&mut self.inside.lock().unwrap().methods)
     }

@@ -70,7 +70,7 @@ fn read(rules: &Rules, at: usize, pack: &Pack, row: &RecordedRow) -> Result<(), 
     }
 }
 
-/// One rule has to read it; else why none does.
+/// One rule must read it; else the reason why none does.
 fn any_of(tried: impl Iterator<Item = Result<(), String>>) -> Result<(), String> {
     let mut reasons = BTreeSet::new();
     for result in tried {

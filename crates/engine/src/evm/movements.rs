@@ -1,4 +1,4 @@
-//! Every movement that the ledger shows: native value, internal value, tokens and NFTs. They are the ground truth;
+//! Every movement that the ledger shows: native value, internal value, tokens and NFTs. They decide every amount;
 //! amounts in calldata are never trusted.
 
 use std::collections::BTreeMap;

@@ -240,7 +240,7 @@ impl<'a> Ledger<'a> {
         found
     }
 
-    /// One movement for each counterparty where the instructions tell all of it, else one with the largest.
+    /// One movement per counterparty where instructions account for the whole amount, else one movement with the largest counterparty.
     fn split(&self, wallet: Key, asset: Asset, change: i128, flows: &[Flow], found: &mut Vec<Movement>) {
         let mut parties: BTreeMap<Key, (i128, usize)> = BTreeMap::new();
         let mut is_told = flows.len() > 1;
@@ -345,7 +345,7 @@ impl<'a> Ledger<'a> {
     /// With whom the largest part of it moved, and in which instruction.
     fn other(&self, wallet: Key, asset: Asset, comes_in: bool, flows: &[Flow]) -> (Seen, Key) {
         let fitting = flows.iter().filter(|flow| flow.comes_in == comes_in);
-        // The first of equals.
+        // On a tie, the first.
         let largest = fitting.rev().max_by_key(|flow| flow.amount);
         largest.map_or_else(
             || (Seen::Instruction(0), self.counterpart(wallet, asset, comes_in)),

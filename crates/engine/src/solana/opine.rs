@@ -56,7 +56,7 @@ pub fn opine(scene: &SolanaScene<'_>, rules: &Rules) -> Opinions {
     opinions
 }
 
-/// A leg whose other side is an account of a pack that takes plain transfers for an action.
+/// A leg whose counterparty is listed by a pack as one where a plain transfer is an action.
 struct ListedTransfer<'a> {
     leg: usize,
     pack: usize,

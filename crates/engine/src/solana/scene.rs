@@ -80,7 +80,7 @@ impl<'a> std::ops::Deref for SolanaScene<'a> {
     }
 }
 
-/// What the node's answer leaves open.
+/// Doubts about what the node's answer does not show.
 fn doubts(transaction: &SolanaTransaction, wallet: &Key, legs: &[Leg]) -> Vec<Doubt> {
     let asks = |is_asked: &dyn Fn(&Instruction) -> bool| transaction.instructions.iter().any(is_asked);
     let found = [

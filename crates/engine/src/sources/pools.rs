@@ -1,4 +1,4 @@
-//! Whether a pool is what it says: its address is a function of a known factory, its tokens and its fee, so it can be
+//! Whether a pool is genuine: its address is a function of a known factory, its tokens and its fee, so it can be
 //! proved without asking anyone.
 
 use alloy_primitives::{Address, B256, U256, keccak256};

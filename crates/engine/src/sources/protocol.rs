@@ -163,7 +163,7 @@ pub fn opinion(scene: &EvmScene<'_>, rules: &Rules, matched: &Matched<'_>) -> Op
         return None;
     }
     let Explained { legs, amounts } = explain(scene, &rule.out, &rule.incoming, log.address, &words)?;
-    // Nothing but the amount ties such a fill to the wallet.
+    // Only the amount links such a fill to the wallet.
     let is_exact = |(at, amount): &(usize, U256)| scene.legs.get(*at).is_some_and(|leg| leg.amount == *amount);
     if rule.escrowed && !amounts.iter().all(is_exact) {
         return None;

@@ -1,5 +1,5 @@
 //! From one ERC-4626 vault straight into another: the assets never reach the wallet, so neither vault's event finds its
-//! legs alone. Together they must come out even to the last digit, or nothing is said.
+//! legs alone. Together they must match to the last digit, or there is no opinion.
 
 use alloy_primitives::{Address, U256};
 
