@@ -7,7 +7,7 @@ use crate::figures::number;
 const WIDTH: f64 = 1010.0;
 const ROW: f64 = 34.0;
 const TOP: f64 = 56.0;
-/// Where the goal stands, and how much past it is shown.
+/// Where the goal is drawn, and how much past it is shown.
 const GOAL_AT: f64 = 760.0;
 const SHARE_MAX: f64 = 1.3;
 

@@ -1,4 +1,4 @@
-//! What must be reached, and what else is worth telling. Programs measure; the goals stand here alone.
+//! What must be reached, and what else is worth telling. Programs measure; the goals are only here.
 
 /// The rule for a figure.
 #[derive(Debug, Clone, Copy)]

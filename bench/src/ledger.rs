@@ -1,4 +1,4 @@
-//! A caller at the ledger without the service around it: places taken and settled, as a call does it.
+//! A caller at the ledger without the service around it: quota reserved and settled, as a call does it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -36,7 +36,7 @@ impl Caller {
         (0..count).map(|at| format!("0x{:016x}{call:024x}{at:024x}", self.number)).collect()
     }
 
-    /// Takes places for all of them and settles the new ones as billable; those that it had before are repeats, which are not settled again.
+    /// Reserves quota for all of them and settles the new ones as billable; those that it had before are repeats, which are not settled again.
     pub async fn pair(&self, new: &[String], had: &[String]) -> anyhow::Result<Pair> {
         let call_id = format!("{:032x}", rand::random::<u128>());
         let wanted: Vec<String> = new.iter().chain(had).cloned().collect();

@@ -1,4 +1,4 @@
-//! Many instances and keys, call by call, on paper: instances with a few processors each behind a proxy, and one database with a lock per
+//! A simulation of many instances and keys, call by call: instances with a few processors each behind a proxy, and one database with a lock per
 //! payer. Times are drawn from what was measured; the same seed gives the same figures.
 
 use std::cmp::{Ordering, Reverse};
@@ -40,7 +40,7 @@ fn exponential(mean: f64, random: &mut SmallRng) -> f64 {
     -mean * (1.0 - random.random::<f64>()).ln()
 }
 
-/// When a key calls. Over time each calls as often.
+/// When a key calls. On average all patterns call equally often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrivals {
     /// Once a second, at a moment of its own.
@@ -153,7 +153,7 @@ struct Lock {
     waiting: VecDeque<Call>,
 }
 
-/// That a stage of a call begins, or ends.
+/// The begin or end of a stage of a call.
 #[derive(Debug, Clone, Copy)]
 struct Event {
     at: f64,
@@ -235,7 +235,7 @@ impl<'a> World<'a> {
 
     fn arrive(&mut self, key: usize, at: f64) {
         let is_cold = self.random.random_range(0..1_000) < self.work.cold_per_mille;
-        // The proxy takes them in turn; which it is follows from when it came, so it is drawn when the call begins.
+        // The proxy is round-robin; which instance it is depends on the time of arrival, so it is chosen when the call begins.
         let call = Call { arrived: at, key, instance: 0, stage: Stage::Read, is_cold };
         self.plan_event(at, false, call);
     }
@@ -331,7 +331,7 @@ impl<'a> World<'a> {
         self.begin(Call { stage, ..call });
     }
 
-    /// What takes nothing waits for nobody.
+    /// A stage that takes no time does not wait.
     fn takes_nothing(&self, call: Call) -> bool {
         let of = |draw: &Draw| matches!(draw, Draw::Nothing);
         match call.stage {
@@ -431,7 +431,7 @@ mod tests {
         };
         let work = Work { reserve: Draw::Measured(vec![5.0]), ..nothing_but(Draw::Measured(vec![1.0])) };
         let outcome = plan.run(&work);
-        // Of ten at once one waits for nobody and the last for the nine before it.
+        // Of ten at once the first does not wait, and the last waits for the nine before it.
         assert!(outcome.latencies.quantile(0.05) >= 6.0, "{:?}", outcome.latencies.quantile(0.05));
         assert!(outcome.latencies.quantile(0.95) >= 50.0, "{:?}", outcome.latencies.quantile(0.95));
     }

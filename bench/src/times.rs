@@ -123,7 +123,7 @@ impl Ledger<'_> {
             Self::Sqlite(folder) => {
                 let path = folder.path().join("taxon.db");
                 let mut connection = SqliteConnectOptions::new().filename(&path).connect().await?;
-                // What still stands in the log beside it belongs to the file.
+                // Rows that are still in the write-ahead log beside it belong to the database.
                 sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut connection).await?;
                 Ok(path.metadata()?.len())
             }

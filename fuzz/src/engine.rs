@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use alloy_primitives::{Address, B256, Bytes, U256, address, b256};
 use engine::amount::Amount;
 use engine::asset::{Account, Asset};
-use engine::evm::json::{Log, Receipt, Transaction};
+use engine::evm::json::{EvmTransaction, Log, Receipt};
 use engine::evm::movements::{DEPOSIT, TRANSFER, TRANSFER_SINGLE};
 use engine::evm::scene;
 use engine::evm::trace::{CallFrame, FlatTrace, from_call_tracer, from_flat};
@@ -43,7 +43,7 @@ const MOVEMENTS: [B256; 5] = [
 
 const WALLET: Address = address!("00000000000000000000000000000000000000AA");
 const WETH: Address = address!("C02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2");
-/// Rows of a trace that are held against each other one by one.
+/// Rows of a trace that are compared with each other one by one.
 const ROWS_COMPARED_MAX: usize = 64;
 /// Seconds since 1970, UTC.
 const BLOCK_SECONDS: i64 = 1_700_000_000;
@@ -67,7 +67,7 @@ pub fn evm_answers(bytes: &[u8]) {
     let (first, second) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
     let (trace, token) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
     let internal = internal(trace);
-    let Ok(transaction) = serde_json::from_str::<Transaction>(first) else { return };
+    let Ok(transaction) = serde_json::from_str::<EvmTransaction>(first) else { return };
     let Ok(receipt) = serde_json::from_str::<Receipt>(second) else { return };
     let token = serde_json::from_str::<Token>(token).ok().map(|said| Token {
         symbol: said.symbol.filter(|text| !text.is_empty()),
@@ -104,8 +104,8 @@ fn internal(text: &str) -> InternalValue {
             rows.iter().any(|above| above.error.is_some() && row.trace_address.starts_with(&above.trace_address))
         };
         if rows.len() <= ROWS_COMPARED_MAX {
-            let standing: Vec<FlatTrace> = rows.iter().filter(|row| !is_undone(row)).cloned().collect();
-            assert_eq!(from_flat(&standing).0, transfers, "what a failed frame did was undone");
+            let remaining: Vec<FlatTrace> = rows.iter().filter(|row| !is_undone(row)).cloned().collect();
+            assert_eq!(from_flat(&remaining).0, transfers, "what a failed frame did was undone");
         }
         assert!(transfers.len() <= rows.len() && transfers.iter().all(|transfer| !transfer.value.is_zero()));
         return InternalValue::Traced { transfers, failed };
@@ -164,7 +164,7 @@ fn conserved(facts: &EvmFacts) {
 /// The answer to `getTransaction`.
 pub fn solana_answer(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
-    let Ok(transaction) = json::Transaction::parse(text) else { return };
+    let Ok(transaction) = json::SolanaTransaction::parse(text) else { return };
     assert!(transaction.keys.len() <= ACCOUNTS_MAX && transaction.signers <= transaction.keys.len());
     assert!(transaction.instructions.len() <= INSTRUCTIONS_MAX, "{}", transaction.instructions.len());
     assert!(transaction.instructions.is_sorted_by_key(|instruction| instruction.outer), "in the order of execution");

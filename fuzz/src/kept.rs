@@ -1,4 +1,4 @@
-//! What is kept: seeds, from which strange input is made, and cases that once broke a property.
+//! The stored inputs: seeds, which are mutated, and cases that once broke a property.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! What must hold for any bytes from outside. A target is a function over bytes that panics when its property is broken; the same function
 //! runs here in two ways: as a property on the stable toolchain (`properties`), and under libFuzzer (`targets/`, `fuzz/run`).
 //!
-//! The engine's parsers are public, so their targets stand in `engine`. Those of `chains` and `taxon` are private: their targets stand
+//! The engine's parsers are public, so their targets are in `engine`. Those of `chains` and `taxon` are private: their targets are
 //! inside, in a module `fuzzing` that only tests and the feature of that name compile.
 
 pub mod contract;
@@ -14,7 +14,7 @@ use proptest::test_runner::{Config, TestRunner};
 /// What a target is called, and what it holds.
 pub type Target = (&'static str, fn(&[u8]));
 
-/// How the seeds of a target are made strange.
+/// How the seeds of a target are mutated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     Bytes,
@@ -25,7 +25,7 @@ pub enum Shape {
 /// Multiplies the cases of every property, to look for longer: `FUZZ_ROUNDS=100 cargo test …`.
 const ROUNDS: &str = "FUZZ_ROUNDS";
 
-/// Runs a target over everything that is kept for it, and over strange variants of its seeds.
+/// Runs a target over everything that is kept for it, and over mutated variants of its seeds.
 pub fn properties((name, check): Target, shape: Shape, cases: u32) {
     kept::replay(name, check);
     let seeds = kept::seeds(name);

@@ -1,4 +1,4 @@
-//! Input as a stranger might send it: real answers and requests, bent. Byte by byte, or member by member where it is JSON, since a flipped
+//! Hostile input: real answers and requests, mutated. Byte by byte, or member by member where it is JSON, since a flipped
 //! byte seldom gets past a JSON parser.
 
 use proptest::prelude::*;
@@ -42,7 +42,7 @@ pub fn json(seeds: Vec<Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![7 => bent, 1 => bytes(seeds)]
 }
 
-/// Numbers that follow from a seed alone, so that a failure comes again.
+/// Numbers that follow from a seed alone, so that a failure can be reproduced.
 #[derive(Debug)]
 struct Draw(u64);
 

@@ -107,7 +107,7 @@ fn work(times: &Times, turns: &Turns, cold_per_mille: u32) -> Work {
     let waits = times.cold.walls.iter().zip(&computes).map(|(wall, compute)| (wall - compute - turn).max(0.0));
     let stretched = |times: &[f64]| Draw::Measured(times.iter().map(|time| time * turns.stretch()).collect());
     Work {
-        // Reading and writing happen after places are taken; what comes before is a small part of the same measurement.
+        // Reading and writing happen after quota is reserved; what comes before is a small part of the same measurement.
         read: Draw::Nothing,
         answer: Draw::Measured(times.cached.computes()),
         reserve: stretched(&turns.reserve),

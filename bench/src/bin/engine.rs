@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use chains::{Registry, Tape};
-use engine::evm::json::{Receipt, Transaction};
+use engine::evm::json::{EvmTransaction, Receipt};
 use engine::evm::trace::{CallFrame, from_call_tracer};
 use engine::evm::{EvmFacts, InternalValue};
-use engine::solana::json::Transaction as SolanaTransaction;
+use engine::solana::json::SolanaTransaction;
 use engine::{Account, Chain, Facts, Knowledge, Missing, Need, Question, Read, SolanaFacts, Token, read};
 use serde::Deserialize;
 use serde_json::json;
@@ -51,7 +51,7 @@ struct Raw {
 }
 
 fn parse(raw: &Raw) -> anyhow::Result<EvmFacts> {
-    let transaction: Transaction = serde_json::from_str(&raw.transaction)?;
+    let transaction: EvmTransaction = serde_json::from_str(&raw.transaction)?;
     let receipt: Receipt = serde_json::from_str(&raw.receipt)?;
     let frame: CallFrame = serde_json::from_str(&raw.trace)?;
     let (transfers, failed) = from_call_tracer(&frame);

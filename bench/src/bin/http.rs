@@ -102,7 +102,7 @@ impl Person {
         told(&mut self.curl(path))
     }
 
-    /// Fills in a form as it stands on a page.
+    /// Fills in a form as it is on a page.
     fn post(&self, page: &str, path: &str, fields: &[(&str, &str)]) -> anyhow::Result<()> {
         let form = self.get(page)?;
         let proof = form.split("name=\"csrf\" value=\"").nth(1).and_then(|rest| rest.split('"').next());

@@ -51,7 +51,7 @@ struct Arguments {
     distinct: Option<usize>,
 }
 
-/// What one call came to.
+/// The outcome of one call.
 struct Call {
     millis: f64,
     failure: Option<String>,
@@ -154,13 +154,13 @@ async fn run(arguments: &Arguments) -> anyhow::Result<()> {
 fn setup(upstream: &Upstream, seconds: usize) -> anyhow::Result<Setup> {
     let mut setup = Setup::new()?.upstream(upstream, &["ethereum", "base", "arbitrum"]);
     if seconds > SECONDS {
-        // The 61st call of a key is due exactly when its first leaves the window: a millisecond early, and it were refused.
+        // The 61st call of a key is due exactly when its first leaves the window: a millisecond earlier it would be refused.
         setup = setup.with("TAXON_RATE_PER_MINUTE", "61");
     }
     Ok(setup)
 }
 
-/// Other owners ask for everything once, and then each owner for what it is to have had.
+/// Other owners ask for everything once; then each owner asks for what is to be in its ledger already.
 async fn warm(client: &Client, corpus: &Corpus, keys: &[String], owners: &[String]) -> anyhow::Result<()> {
     for (key, part) in keys.iter().zip(corpus.hashes().chunks(WARM_CALLS * BATCH)) {
         corpus::ask_once(&client.with_key(key)?, part).await?;

@@ -52,7 +52,7 @@ fn main() -> anyhow::Result<ExitCode> {
     }
     let absent: Vec<&str> =
         GOALS.iter().filter(|goal| rows_of(goal, &figures).next().is_none()).map(|goal| goal.what).collect();
-    // Whoever asked for some parts knows that the others were not run.
+    // A caller that asked for some parts knows that the others were not run.
     for what in absent.iter().filter(|_| arguments.write.is_some()) {
         println!("{:<9}{what}", "not run");
     }

@@ -38,7 +38,7 @@ struct SolanaOriginal {
     status: String,
 }
 
-/// An answer in pieces, between which the hash stands.
+/// An answer in pieces, to be joined by the hash.
 #[derive(Debug)]
 struct Template(Vec<String>);
 
@@ -126,7 +126,7 @@ impl Recording {
         }
     }
 
-    /// What does not hang on a transaction.
+    /// Calls that do not depend on a transaction.
     fn other(&self, slug: &str, method: &str, params: &Value) -> String {
         let result = |value: Value| format!("\"result\":{value}");
         let is_head = || params.get(0).and_then(Value::as_str).is_some_and(|tag| !tag.starts_with("0x"));

@@ -1,4 +1,4 @@
-//! How the world upstream fails. Each failure has a stable code and a sentence without any address or credential in it.
+//! How upstreams fail. Each failure has a stable code and a sentence without any address or credential in it.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UpstreamError {
@@ -41,18 +41,18 @@ impl UpstreamError {
     }
 }
 
-/// One call's failure: the node's own word on it, or no usable word at all.
+/// One call's failure: the node's own error, or no usable answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallError {
     /// The node does not offer the method.
     Unsupported,
-    /// The node answered with an error object. Its text is a stranger's and goes no further.
+    /// The node answered with an error object. Its text is untrusted and goes no further.
     Refused,
     Upstream(UpstreamError),
 }
 
 impl CallError {
-    /// What a refused call means when there is no way on without it.
+    /// What a refused call means when its answer is required.
     pub fn fatal(self) -> UpstreamError {
         match self {
             Self::Unsupported | Self::Refused => UpstreamError::Unavailable,

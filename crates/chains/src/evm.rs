@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloy_primitives::{Address, B256, U64, U256};
-use engine::evm::json::{Receipt, Transaction};
+use engine::evm::json::{EvmTransaction, Receipt};
 use engine::evm::{BalanceChange, InternalValue};
 use engine::{Block, Chain, EvmFacts, Facts, Need, TxHash};
 use futures_util::FutureExt;
@@ -24,10 +24,10 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::error::UpstreamError;
-use crate::family::{Completeness, Effort, Elsewhere, Found, Lookup, ServedChain};
+use crate::family::{Completeness, Effort, Elsewhere, FoundTransaction, Lookup, ServedChain};
 use crate::memory::TokenMemory;
-use crate::rpc::{Endpoints, Node, Told};
-use parts::{Header, Parts};
+use crate::rpc::{AttributedAnswer, Endpoints, Node};
+use parts::{BlockHeader, Parts};
 use tokens::Tokens;
 use trace::Trace;
 
@@ -47,16 +47,16 @@ pub(crate) struct EvmChain {
 }
 
 /// What a node says of a hash.
-enum Seen {
+enum TransactionState {
     Absent,
     Pending,
-    Mined(Box<Transaction>),
+    Mined(Box<EvmTransaction>),
 }
 
 /// Receipt and trace, asked for before the transaction is known.
 #[derive(Debug)]
 struct ReceiptAndTrace {
-    receipt: Result<Option<Told<Receipt>>, UpstreamError>,
+    receipt: Result<Option<AttributedAnswer<Receipt>>, UpstreamError>,
     trace: Trace,
 }
 
@@ -74,9 +74,9 @@ impl ServedChain for EvmChain {
                 Effort::Presence => self.seen_at(Endpoints::default(), hash).await?,
             };
             Ok(match seen {
-                Seen::Absent => Lookup::Absent,
-                Seen::Pending => Lookup::Pending,
-                Seen::Mined(transaction) => Lookup::Found(Found {
+                TransactionState::Absent => Lookup::Absent,
+                TransactionState::Pending => Lookup::Pending,
+                TransactionState::Mined(transaction) => Lookup::Found(FoundTransaction {
                     is_unique: !transaction.is_replayable(),
                     facts: async move { self.facts(*transaction, rest).await.map(Facts::from) }.boxed(),
                 }),
@@ -93,7 +93,7 @@ impl ServedChain for EvmChain {
         .boxed()
     }
 
-    /// A better moment would show more where a node can trace but did not, or no longer has the balance.
+    /// A later attempt may show more where a node can trace but did not, or no longer has the balance.
     fn completeness(&self, facts: &Facts) -> Completeness {
         let Facts::Evm(facts) = facts else { return Completeness::Partial };
         let has_balances = facts.balances.values().all(|change| change.before.is_some() && change.after.is_some());
@@ -139,10 +139,10 @@ impl EvmChain {
     }
 
     /// A node that does not have it, or not in a block yet, may be behind: the next one is asked before that is said.
-    async fn seen_at(&self, avoid: Endpoints, hash: B256) -> Result<Seen, UpstreamError> {
+    async fn seen_at(&self, avoid: Endpoints, hash: B256) -> Result<TransactionState, UpstreamError> {
         let mut is_pending = false;
         let told = self.node.call_required(avoid, "eth_getTransactionByHash", json!([hash]), |answer| {
-            let Some(transaction) = read::<Option<Transaction>>(answer, "transaction")? else { return Ok(None) };
+            let Some(transaction) = read::<Option<EvmTransaction>>(answer, "transaction")? else { return Ok(None) };
             if transaction.hash != hash {
                 return Err(UpstreamError::Inconsistent("the transaction has another hash"));
             }
@@ -154,20 +154,20 @@ impl EvmChain {
             Ok(transaction.block_number.is_some().then_some(transaction))
         });
         match told.await {
-            Ok(Some(told)) => Ok(Seen::Mined(Box::new(told.value))),
-            Ok(None) | Err(UpstreamError::Behind) if is_pending => Ok(Seen::Pending),
-            Ok(None) => Ok(Seen::Absent),
+            Ok(Some(told)) => Ok(TransactionState::Mined(Box::new(told.value))),
+            Ok(None) | Err(UpstreamError::Behind) if is_pending => Ok(TransactionState::Pending),
+            Ok(None) => Ok(TransactionState::Absent),
             Err(error) => Err(error),
         }
     }
 
-    /// The transaction, in one request with its receipt and trace. Those may be under way still when the transaction is there: a
-    /// slow trace holds up nothing that can go on without it.
+    /// The transaction, in one request with its receipt and trace. Those may still be under way when the transaction has arrived: a
+    /// slow trace delays nothing that does not need it.
     async fn seen_beside<'a>(
         &'a self,
         hash: B256,
         rest: &mut BoxFuture<'a, ReceiptAndTrace>,
-    ) -> Result<Seen, UpstreamError> {
+    ) -> Result<TransactionState, UpstreamError> {
         let seen = self.seen_at(Endpoints::default(), hash);
         tokio::pin!(seen);
         let mut is_done = false;
@@ -183,14 +183,14 @@ impl EvmChain {
         }
     }
 
-    /// The finalized head is asked for besides, and remembered for when the transaction is known.
+    /// The finalized head is fetched at the same time and cached for when the transaction is known.
     async fn receipt_and_trace(&self, hash: B256) -> ReceiptAndTrace {
         let here = Endpoints::default();
         let (receipt, trace, _) = tokio::join!(self.receipt(here, hash), self.trace(here, hash), self.finalized_head());
         ReceiptAndTrace { receipt, trace }
     }
 
-    async fn receipt(&self, avoid: Endpoints, hash: B256) -> Result<Option<Told<Receipt>>, UpstreamError> {
+    async fn receipt(&self, avoid: Endpoints, hash: B256) -> Result<Option<AttributedAnswer<Receipt>>, UpstreamError> {
         let read = |answer: &RawValue| {
             let receipt = read::<Option<Receipt>>(answer, "receipt")?;
             match receipt {
@@ -207,13 +207,13 @@ impl EvmChain {
     /// its request with the block's header.
     async fn facts(
         &self,
-        transaction: Transaction,
+        transaction: EvmTransaction,
         rest: impl Future<Output = ReceiptAndTrace>,
     ) -> Result<EvmFacts, UpstreamError> {
         let number = transaction.block_number.map(|n| n.to::<u64>()).unwrap_or_default();
         let here = Endpoints::default();
         let (rest, header, finalized) = tokio::join!(rest, self.header(here, number), self.finalized_head());
-        let Told { value: receipt, by } = self.receipt_again(transaction.hash, rest.receipt).await?;
+        let AttributedAnswer { value: receipt, by } = self.receipt_again(transaction.hash, rest.receipt).await?;
         let first = Parts { transaction, receipt, header: header? };
         let (parts, trace) = match first.agree() {
             Ok(()) => (first, rest.trace),
@@ -242,8 +242,8 @@ impl EvmChain {
     async fn receipt_again(
         &self,
         hash: B256,
-        first: Result<Option<Told<Receipt>>, UpstreamError>,
-    ) -> Result<Told<Receipt>, UpstreamError> {
+        first: Result<Option<AttributedAnswer<Receipt>>, UpstreamError>,
+    ) -> Result<AttributedAnswer<Receipt>, UpstreamError> {
         let mut answer = first?;
         for _ in 0..RECEIPT_TRIES_MAX {
             if let Some(receipt) = answer {
@@ -256,9 +256,9 @@ impl EvmChain {
     }
 
     /// `None` when the nodes do not have the block.
-    async fn header(&self, avoid: Endpoints, number: u64) -> Result<Option<Header>, UpstreamError> {
+    async fn header(&self, avoid: Endpoints, number: u64) -> Result<Option<BlockHeader>, UpstreamError> {
         let params = json!([U64::from(number), false]);
-        let read = |answer: &RawValue| read::<Option<Header>>(answer, "block header");
+        let read = |answer: &RawValue| read::<Option<BlockHeader>>(answer, "block header");
         let told = self.node.call_required(avoid, "eth_getBlockByNumber", params, read).await?;
         Ok(told.map(|told| told.value))
     }
@@ -266,7 +266,7 @@ impl EvmChain {
     /// The parts that were fetched first contradict each other. A reorganisation between two calls ends by itself, so all parts are
     /// fetched once more from one endpoint, the next where there is one. They must agree with each other and with a part that was
     /// fetched first: after a reorganisation one of those is still true. Endpoints that give two different transactions are a
-    /// contradiction that nobody here can decide.
+    /// contradiction that cannot be decided here.
     async fn fetch_again(
         &self,
         first: &Parts,
@@ -290,7 +290,7 @@ impl EvmChain {
         let avoid = Endpoints::all_but(endpoint);
         let (seen, receipt, trace) =
             tokio::join!(self.seen_at(avoid, hash), self.receipt(avoid, hash), self.trace(avoid, hash));
-        let (Seen::Mined(transaction), Some(receipt)) = (seen?, receipt?) else {
+        let (TransactionState::Mined(transaction), Some(receipt)) = (seen?, receipt?) else {
             return Err(UpstreamError::Inconsistent("the transaction is gone when asked again"));
         };
         let number = transaction.block_number.map(|n| n.to::<u64>()).unwrap_or_default();
@@ -301,7 +301,7 @@ impl EvmChain {
 
     /// The last final block, a few seconds old at most; `None` when the nodes do not say.
     async fn finalized_head(&self) -> Option<u64> {
-        // One asks, the others wait for its answer.
+        // Coalesced: one caller asks, the others wait for its answer.
         let mut head = self.head.lock().await;
         if let Some((at, number)) = *head
             && at.elapsed() < Duration::from_secs(HEAD_SECONDS_MAX)
@@ -323,7 +323,7 @@ impl EvmChain {
             }
             None => {
                 let answer = self.node.call("eth_getBlockByNumber", json!(["finalized", false])).await.ok()?;
-                let header = read::<Option<Header>>(&answer, "block header").ok().flatten()?;
+                let header = read::<Option<BlockHeader>>(&answer, "block header").ok().flatten()?;
                 header.number.map(|number| number.to::<u64>())
             }
         }

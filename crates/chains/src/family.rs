@@ -1,4 +1,4 @@
-//! What a chain family must offer, and the one list of families. Finding, fetching, keeping and the RPC layer know families only
+//! What a chain family must offer, and the one list of families. Finding, fetching, caching and the RPC layer know families only
 //! through this shape.
 
 use std::fmt::Debug;
@@ -11,13 +11,13 @@ use serde::Serialize;
 
 use crate::error::UpstreamError;
 use crate::memory::TokenMemory;
-use crate::probe::line::{Head, Line};
+use crate::probe::line::{ProbeConnection, ProbedHead};
 use crate::rpc::{Dialect, InvalidEndpoint, Node};
 use crate::tape::{Recorder, Tape};
 use crate::{evm, solana};
 
 /// Looks at one endpoint: its head, and what only this family has.
-type Probe = for<'a> fn(&'a Line) -> BoxFuture<'a, (Option<Head>, FamilySeen)>;
+type Probe = for<'a> fn(&'a ProbeConnection) -> BoxFuture<'a, (Option<ProbedHead>, FamilySeen)>;
 
 /// One family: how its nodes are spoken to, how a chain of it is opened, and what is asked of one endpoint alone.
 pub(crate) struct ChainFamily {
@@ -84,7 +84,7 @@ pub(crate) trait ServedChain: Debug + Send + Sync {
 
     fn completeness(&self, facts: &Facts) -> Completeness;
 
-    /// As bytes that `decode` reads; `None` for facts that are too large or may not be kept.
+    /// As bytes that `decode` reads; `None` for facts that are too large or may not be cached.
     fn encode(&self, facts: &Facts) -> Option<Vec<u8>>;
 
     /// `None` when the bytes are damaged or of another hash.
@@ -101,15 +101,15 @@ pub(crate) trait ServedChain: Debug + Send + Sync {
     }
 }
 
-/// Whether the nodes showed all that there is, which decides how long facts of a final block are kept.
+/// Whether the nodes showed all that there is, which decides how long facts of a final block are cached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Completeness {
-    /// Nobody could learn more: kept for good.
+    /// There is nothing more to learn: cached for good.
     Whole,
-    /// No endpoint offers what would show more. One may later, so they are kept for as long as that is believed
+    /// No endpoint offers what would show more. One may later, so they are cached for as long as that is believed
     /// (`UNSUPPORTED_SECONDS_MAX`) and then fetched again.
     Unsupported,
-    /// A better moment would show more: kept for seconds.
+    /// A later attempt may show more: cached for seconds.
     Partial,
 }
 
@@ -126,10 +126,10 @@ pub(crate) enum Lookup<'a> {
     Absent,
     /// Known, but in no block yet.
     Pending,
-    Found(Found<'a>),
+    Found(FoundTransaction<'a>),
 }
 
-pub(crate) struct Found<'a> {
+pub(crate) struct FoundTransaction<'a> {
     /// Whether no other chain can hold a transaction of this hash.
     pub(crate) is_unique: bool,
     /// What the nodes say of it. It may be partly fetched already, and costs nothing more until it is polled.

@@ -1,7 +1,7 @@
-//! Facts as bytes, so that they can be kept and read again without a node: packed, then compressed.
+//! Facts as bytes, so that they can be cached and read again without a node: packed, then compressed.
 //!
-//! Each family packs its own facts (`evm/kept`, `solana/kept`). The format has no field names, so `FORMAT` counts up with every change of the facts' types; bytes of another format are
-//! never read. Bytes may be damaged: what does not decode is as good as not there.
+//! Each family packs its own facts (`evm/kept`, `solana/kept`). The format has no field names, so `FORMAT` counts up
+//! with every change of the facts' types; bytes of another format are never read. Bytes may be damaged: what does not decode counts as missing.
 
 use std::cell::RefCell;
 use std::io::Read;
@@ -12,11 +12,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub const FORMAT: &str = "facts.1";
-/// What has more bytes is not kept: it is read anew.
+/// Facts of more bytes are not cached: they are fetched again.
 const KEPT_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Of nine. On pieces of `demo/` the next lower one leaves two fifths more bytes in half the time; higher ones cost more time than they save.
 const LEVEL: u32 = 2;
-/// Room that is made for what is squeezed, at least.
+/// Least capacity of the buffer for compressed bytes.
 const SQUEEZED_BYTES_MIN: usize = 256;
 
 pub(crate) fn pack<T: Serialize>(facts: &T) -> Option<Vec<u8>> {
@@ -27,7 +27,7 @@ pub(crate) fn unpack<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     postcard::from_bytes(&unsqueeze(bytes)?).ok()
 }
 
-/// Compressed; `None` for more bytes than are worth keeping.
+/// Compressed; `None` for more bytes than are cached.
 pub fn squeeze(plain: &[u8]) -> Option<Vec<u8>> {
     if plain.len() > KEPT_BYTES_MAX {
         return None;
@@ -47,7 +47,7 @@ pub fn squeeze(plain: &[u8]) -> Option<Vec<u8>> {
                 Status::Ok | Status::BufError => squeezed.reserve(squeezed.capacity()),
             }
         }
-        // It is kept for long, and counted by its length.
+        // It is cached for long, and the cache counts its length and not its capacity.
         squeezed.shrink_to_fit();
         Some(squeezed)
     })

@@ -1,4 +1,4 @@
-//! What the shell lends to remember what tokens say of themselves: nothing here knows a database.
+//! The cache of token metadata, as the shell implements it: nothing here knows a database.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -7,18 +7,18 @@ use engine::{Account, Token};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-/// Tokens by chain and address. Whoever implements it decides how long silence is remembered.
+/// Tokens by chain and address. The implementation decides how long a token without metadata is cached.
 pub trait TokenMemory: Debug + Send + Sync {
-    /// What is at hand.
+    /// What is in memory.
     fn known(&self, chain: &str, token: &Account) -> Option<Arc<Token>>;
 
-    /// What was kept further away, for tokens that are not at hand. It may be nothing.
+    /// What is in slower storage, for tokens that are not in memory. It may be nothing.
     fn recall<'a>(&'a self, chain: &'a str, tokens: Vec<Account>) -> BoxFuture<'a, Vec<(Account, Arc<Token>)>>;
 
     fn keep(&self, chain: &str, token: Account, said: &Arc<Token>);
 }
 
-/// Remembers nothing.
+/// Caches nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Forgetful;
 

@@ -1,5 +1,5 @@
 //! What one endpoint can do, asked directly. `rpc` hides what is looked for here: batches that are refused, calls that are repeated, how long
-//! each takes, and whose clock is wrong. Nothing of an address is in what comes out.
+//! each takes, and whose clock is wrong. The report contains no part of an address.
 
 pub(crate) mod line;
 
@@ -14,8 +14,8 @@ pub use crate::evm::probe::{Depth, Evm};
 use crate::family;
 pub use crate::family::FamilySeen;
 pub use crate::solana::probe::Solana;
-use line::Line;
-pub use line::{Failure, Head};
+use line::ProbeConnection;
+pub use line::{Failure, ProbedHead};
 
 /// A probe is over after this long; what was not answered by then counts as not answered.
 pub const PROBE_SECONDS_MAX: u64 = 12;
@@ -25,28 +25,28 @@ const LATENCY_CALLS: usize = 5;
 const BATCH_CALLS: [usize; 3] = [100, 20, 5];
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Seen {
+pub struct EndpointReport {
     pub latency_millis: u64,
     /// How far its clock, in the `Date` of its answers, is ahead of ours.
     pub clock_ahead_seconds: Option<i64>,
     /// Calls that it takes in one HTTP request; 1 is no batches at all.
     pub batch_calls: usize,
-    pub head: Option<Head>,
+    pub head: Option<ProbedHead>,
     #[serde(flatten)]
     pub family: FamilySeen,
 }
 
 /// Everything that can be asked of an endpoint without a credential of our own.
-pub async fn probe(chain: &Chain, url: &str) -> Result<Seen, Failure> {
-    let line = Line::new(url, Instant::now() + Duration::from_secs(PROBE_SECONDS_MAX))?;
+pub async fn probe(chain: &Chain, url: &str) -> Result<EndpointReport, Failure> {
+    let line = ProbeConnection::new(url, Instant::now() + Duration::from_secs(PROBE_SECONDS_MAX))?;
     let family = family::of(chain.family);
     let latency_millis = latency(&line, family.timed_method).await?;
     let (batch_calls, (head, family)) = tokio::join!(batches(&line, family.timed_method), (family.probe)(&line));
-    Ok(Seen { latency_millis, clock_ahead_seconds: line.clock_ahead(), batch_calls, head, family })
+    Ok(EndpointReport { latency_millis, clock_ahead_seconds: line.clock_ahead(), batch_calls, head, family })
 }
 
-/// One after the other. The first, which also opens the connection, decides whether there is anybody at all.
-async fn latency(line: &Line, method: &'static str) -> Result<u64, Failure> {
+/// One after the other. The first, which also opens the connection, decides whether the endpoint answers at all.
+async fn latency(line: &ProbeConnection, method: &'static str) -> Result<u64, Failure> {
     let mut took = Vec::with_capacity(LATENCY_CALLS);
     for round in 0..LATENCY_CALLS {
         let started = Instant::now();
@@ -60,7 +60,7 @@ async fn latency(line: &Line, method: &'static str) -> Result<u64, Failure> {
     Ok(took.get(took.len() / 2).copied().unwrap_or(u64::MAX))
 }
 
-async fn batches(line: &Line, method: &'static str) -> usize {
+async fn batches(line: &ProbeConnection, method: &'static str) -> usize {
     for calls in BATCH_CALLS {
         if line.takes_batch(method, calls).await {
             return calls;

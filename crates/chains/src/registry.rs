@@ -75,7 +75,7 @@ pub fn toml_fault(text: &str, error: &toml::de::Error) -> String {
     format!("line {}: {}", line.saturating_add(1), told.replace(char::is_control, " "))
 }
 
-/// A name that stands where a setting should may be shown, if it could be one: a secret in its place is not.
+/// An unknown name in the place of a setting may be shown if it has the form of a setting: a secret in that place must not be.
 fn is_setting(name: &str) -> bool {
     const SETTING_CHARS_MAX: usize = 24;
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte == b'_';
@@ -100,11 +100,11 @@ mod tests {
     fn a_fault_never_shows_what_may_be_a_secret() {
         #[derive(Debug, serde::Deserialize)]
         #[serde(deny_unknown_fields)]
-        struct File {
+        struct SettingsFile {
             #[allow(dead_code, reason = "only its name counts")]
             listen: Option<u16>,
         }
-        let fault = |text: &str| toml_fault(text, &toml::from_str::<File>(text).expect_err("a fault"));
+        let fault = |text: &str| toml_fault(text, &toml::from_str::<SettingsFile>(text).expect_err("a fault"));
         assert_eq!(fault("lisen = 1"), "line 1: unknown field `lisen`, expected `listen`");
         assert_eq!(fault("\n\"https://a/key`, expected `x\" = 1"), "line 2: unknown field `…`, expected `listen`");
         assert_eq!(fault("listen = \"https://a/key\""), "line 1: invalid type: string \"…\", expected u16");

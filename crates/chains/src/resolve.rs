@@ -1,4 +1,4 @@
-//! Which chain has the hash. Absence is only ever said when it was shown: a chain that failed to answer is a failure.
+//! Which chain has the hash. A hash is reported absent only where every chain answered: a chain that failed to answer is a failure.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
 use crate::error::{FetchError, UpstreamError};
-use crate::family::{self, Completeness, Effort, Elsewhere, Found, Lookup, ServedChain};
+use crate::family::{self, Completeness, Effort, Elsewhere, FoundTransaction, Lookup, ServedChain};
 use crate::memory::TokenMemory;
 use crate::rpc::Node;
 
@@ -55,7 +55,7 @@ impl Fetched {
         self.chain.is_unique(&self.facts)
     }
 
-    /// As bytes that `Upstreams::decode` reads; `None` for facts too large to keep.
+    /// As bytes that `Upstreams::decode` reads; `None` for facts too large to cache.
     pub fn encode(&self) -> Option<Vec<u8>> {
         self.chain.encode(&self.facts)
     }
@@ -74,7 +74,7 @@ impl Upstreams {
         self.chains().any(|chain| chain.slug == slug)
     }
 
-    /// Facts that were kept; `None` when they are of a chain that is not served, of another hash, or damaged.
+    /// Cached facts; `None` when they are of a chain that is not served, of another hash, or damaged.
     pub fn decode(&self, slug: &str, hash: TxHash, bytes: &[u8]) -> Option<Fetched> {
         let chain = self.of_family(hash).find(|chain| chain.chain().slug == slug)?;
         Some(Fetched { chain: Arc::clone(chain), facts: chain.decode(hash, bytes)? })
@@ -82,7 +82,7 @@ impl Upstreams {
 
     /// Finds the hash on the pinned chain first, else on every served chain of its family, and fetches what a node says of it.
     ///
-    /// A pinned chain that failed to answer is not corrected: that would rest on an absence not shown.
+    /// When a pinned chain fails to answer, no other chain is searched: the hash may be on the pinned one.
     pub async fn fetch(&self, hash: TxHash, pinned: Option<&str>) -> Result<Fetched, FetchError> {
         let is_pinned = |chain: &&Arc<dyn ServedChain>| pinned == Some(chain.chain().slug.as_str());
         if let Some(chain) = self.of_family(hash).find(is_pinned) {
@@ -103,13 +103,13 @@ impl Upstreams {
 }
 
 /// Asks every chain at once; the first that has the hash wins, and the rest are dropped. A transaction without a chain id may be
-/// on several, so then all are awaited, the first in order serves, and who could not answer is named.
+/// on several, so then all are awaited, the first in order serves, and chains that could not answer are named.
 async fn detect(hash: TxHash, chains: &[&Arc<dyn ServedChain>]) -> Result<Option<Fetched>, FetchError> {
     let asked = chains.iter().enumerate();
     let mut answers: FuturesUnordered<_> = asked
         .map(|(order, chain)| async move { (order, *chain, chain.lookup(hash, Effort::Presence).await) })
         .collect();
-    let mut holders: Vec<(usize, &Arc<dyn ServedChain>, Found<'_>)> = Vec::new();
+    let mut holders: Vec<(usize, &Arc<dyn ServedChain>, FoundTransaction<'_>)> = Vec::new();
     let mut pending = None;
     let mut failure = None;
     let mut elsewhere = Elsewhere::default();
@@ -157,7 +157,11 @@ impl Elsewhere {
     }
 }
 
-async fn fetched(chain: &Arc<dyn ServedChain>, found: Found<'_>, elsewhere: Elsewhere) -> Result<Fetched, FetchError> {
+async fn fetched(
+    chain: &Arc<dyn ServedChain>,
+    found: FoundTransaction<'_>,
+    elsewhere: Elsewhere,
+) -> Result<Fetched, FetchError> {
     let facts = found.facts.await.map_err(|error| upstream(chain.chain(), error))?;
     Ok(Fetched { chain: Arc::clone(chain), facts: chain.found_elsewhere(facts, elsewhere) })
 }

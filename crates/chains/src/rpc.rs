@@ -43,7 +43,7 @@ const GATHER_LOOK_MILLIS: u64 = 1;
 /// since their callers usually ask again: then the machine is busier than the nodes are.
 const GATHER_MILLIS_MAX: u64 = 12;
 const GATHER_UNDELIVERED_MILLIS_MAX: u64 = 50;
-/// Calls that may wait to be sent, per chain; past it the caller is told at once.
+/// Calls that may wait to be sent, per chain; past it a call fails at once.
 const QUEUE_CALLS_MAX: usize = 20_000;
 /// Batches under way at once, per chain; and batches of traces alone, which may be slow without holding up the others.
 const BATCHES_IN_FLIGHT_MAX: usize = 16;
@@ -56,7 +56,7 @@ const TRACE_SECONDS_MAX: u64 = 5;
 const BACKSTOP_MILLIS: u64 = 500;
 /// Times that a call is asked in all when nodes refuse it, cannot be read or say that there is nothing.
 const TURNS_MAX: usize = 3;
-/// Endpoints that must say that there is nothing before that is believed, where there are so many.
+/// Endpoints that must agree that there is nothing, where the chain has that many.
 const ABSENCES_MAX: usize = 2;
 
 /// The nodes of one chain.
@@ -64,13 +64,13 @@ const ABSENCES_MAX: usize = 2;
 pub struct Node {
     pub chain: Arc<Chain>,
     dialect: &'static Dialect,
-    route: Route,
+    transport: Transport,
     recorder: Option<Arc<Recorder>>,
     unsupported: Mutex<UnsupportedMethods>,
 }
 
 #[derive(Debug)]
-enum Route {
+enum Transport {
     Live(Live),
     Tape(Arc<Tape>),
 }
@@ -83,7 +83,7 @@ struct Live {
     traces: mpsc::Sender<Pending>,
 }
 
-/// How a call is asked: of whom not, by when, and whether it waits for others.
+/// How a call is sent: which endpoints it avoids, its deadline, and whether it waits for others.
 #[derive(Debug, Clone, Copy)]
 struct CallOptions {
     avoid: Endpoints,
@@ -109,15 +109,15 @@ pub(crate) struct Offer {
 }
 
 impl Offer {
-    /// The same without ever asking an endpoint that does not offer it, even where that takes a request of its own.
+    /// The same, but never sent to an endpoint that does not offer it, even if that takes a separate request.
     pub(crate) fn apart(self) -> Self {
         Self { avoid: self.avoid.and(self.without), ..self }
     }
 }
 
-/// What the nodes say to a question: its answer and who gave it.
+/// An answer, and the index of the endpoint that gave it.
 #[derive(Debug)]
-pub(crate) struct Told<T> {
+pub(crate) struct AttributedAnswer<T> {
     pub(crate) value: T,
     pub(crate) by: usize,
 }
@@ -137,12 +137,12 @@ impl Node {
             queue
         };
         let (queue, traces) = (lane(BATCHES_IN_FLIGHT_MAX), lane(TRACE_BATCHES_IN_FLIGHT_MAX));
-        let route = Route::Live(Live { roster, queue, traces });
-        Ok(Self { chain, dialect, route, recorder, unsupported: Mutex::default() })
+        let transport = Transport::Live(Live { roster, queue, traces });
+        Ok(Self { chain, dialect, transport, recorder, unsupported: Mutex::default() })
     }
 
     pub(crate) fn tape(chain: Arc<Chain>, dialect: &'static Dialect, tape: Arc<Tape>) -> Self {
-        Self { chain, dialect, route: Route::Tape(tape), recorder: None, unsupported: Mutex::default() }
+        Self { chain, dialect, transport: Transport::Tape(tape), recorder: None, unsupported: Mutex::default() }
     }
 
     /// One call; the node may refuse it.
@@ -150,7 +150,7 @@ impl Node {
         self.call_at(Moment::Gathering, method, params).await
     }
 
-    /// The same at once, for what others have joined already.
+    /// The same without waiting for other calls, for a call that was gathered already.
     pub(crate) async fn call_gathered(&self, method: &'static str, params: Value) -> Result<Box<RawValue>, CallError> {
         self.call_at(Moment::Gathered, method, params).await
     }
@@ -191,17 +191,17 @@ impl Node {
         change(&mut self.unsupported.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// A call that there is no way on without. `read` says what an answer means: a value, nothing, or that it cannot be believed.
+    /// A call whose answer is required. `read` says what an answer means: a value, nothing, or that it cannot be believed.
     ///
     /// A refusal, and what cannot be believed, is asked of the next endpoint; so is "nothing", since a node may be behind. Nothing is
-    /// the answer only when an endpoint said so that is not known to be behind, and nobody told otherwise.
+    /// the answer only when an endpoint said so that is not known to be behind, and none said otherwise.
     pub(crate) async fn call_required<T>(
         &self,
         avoid: Endpoints,
         method: &'static str,
         params: Value,
         mut read: impl FnMut(&RawValue) -> Result<Option<T>, UpstreamError>,
-    ) -> Result<Option<Told<T>>, UpstreamError> {
+    ) -> Result<Option<AttributedAnswer<T>>, UpstreamError> {
         let options = CallOptions::of(method);
         let mut asked = avoid;
         let (mut absences, mut is_shown) = (0, false);
@@ -218,7 +218,7 @@ impl Node {
             };
             asked = asked.with(by);
             match answer.map_err(CallError::fatal).and_then(|answer| read(&answer)) {
-                Ok(Some(value)) => return Ok(Some(Told { value, by })),
+                Ok(Some(value)) => return Ok(Some(AttributedAnswer { value, by })),
                 Ok(None) => {
                     absences = usize::saturating_add(absences, 1);
                     is_shown |= !self.is_behind(by);
@@ -242,9 +242,9 @@ impl Node {
         }
     }
 
-    /// Waits while more join, as calls wait for each other; `count` says how many have. What is asked then is `call_gathered`.
+    /// Waits while more join, with the same bounds as calls; `count` tells how many have joined. Send with `call_gathered` afterwards.
     pub(crate) async fn let_others_join(&self, count: impl Fn() -> usize) {
-        let Route::Live(live) = &self.route else { return };
+        let Transport::Live(live) = &self.transport else { return };
         let mut patience = Patience::new(live.roster.undelivered(), Instant::now());
         let mut joined = count();
         while !patience.is_over(Instant::now()) {
@@ -257,23 +257,23 @@ impl Node {
     }
 
     pub(crate) fn endpoints(&self) -> usize {
-        match &self.route {
-            Route::Live(live) => live.roster.count(),
-            Route::Tape(_) => 1,
+        match &self.transport {
+            Transport::Live(live) => live.roster.count(),
+            Transport::Tape(_) => 1,
         }
     }
 
     fn is_behind(&self, endpoint: usize) -> bool {
-        match &self.route {
-            Route::Live(live) => live.roster.is_behind(endpoint),
-            Route::Tape(_) => false,
+        match &self.transport {
+            Transport::Live(live) => live.roster.is_behind(endpoint),
+            Transport::Tape(_) => false,
         }
     }
 
     fn have_all_been_asked(&self, asked: Endpoints) -> bool {
-        match &self.route {
-            Route::Live(live) => live.roster.covers(asked),
-            Route::Tape(_) => asked.has(0),
+        match &self.transport {
+            Transport::Live(live) => live.roster.covers(asked),
+            Transport::Tape(_) => asked.has(0),
         }
     }
 
@@ -290,8 +290,8 @@ impl Node {
     }
 
     async fn ask_route(&self, options: CallOptions, method: &'static str, params: &Value) -> Answered {
-        let live = match &self.route {
-            Route::Tape(tape) => {
+        let live = match &self.transport {
+            Transport::Tape(tape) => {
                 let answer = match tape.recorded(&self.chain.slug, method, params) {
                     Some(answer) => answer,
                     // A transaction that is not on the tape is not on the chain.
@@ -300,7 +300,7 @@ impl Node {
                 };
                 return Answered { by: Some(0), answer };
             }
-            Route::Live(live) => live,
+            Transport::Live(live) => live,
         };
         let answered = live.ask(options, method, params).await;
         if let Some(recorder) = &self.recorder {
@@ -314,7 +314,7 @@ impl Live {
     async fn ask(&self, options: CallOptions, method: &'static str, params: &Value) -> Answered {
         let CallOptions { avoid, deadline, moment } = options;
         let failed = |error| Answered { by: None, answer: Err(CallError::Upstream(error)) };
-        // A chain that is down is told at once, and not after a place in a queue.
+        // A chain that is down fails the call at once, before it waits in the queue.
         if let Some(error) = self.roster.refusal(avoid) {
             return failed(error);
         }
@@ -353,7 +353,7 @@ impl<'a> Patience<'a> {
         Self { undelivered, began: now, joined: now }
     }
 
-    /// One more has joined, and others may follow it; but they may never stop coming.
+    /// One more has joined. Others may follow, so the wait is extended, within the maximum.
     fn join(&mut self, now: Instant) -> Moment {
         self.joined = now;
         if self.is_over(now) { Moment::Gathered } else { Moment::Gathering }
@@ -376,7 +376,7 @@ async fn gather(roster: Arc<Roster>, slots: Arc<Semaphore>, mut waiting: mpsc::R
         let mut batch = vec![first];
         while batch.len() < most {
             let next = match moment {
-                // Whoever stands in the queue comes along.
+                // Calls that are in the queue already join the batch.
                 Moment::Gathered => waiting.try_recv().ok(),
                 Moment::Gathering => {
                     let look = Duration::from_millis(GATHER_LOOK_MILLIS);
@@ -396,14 +396,14 @@ async fn gather(roster: Arc<Roster>, slots: Arc<Semaphore>, mut waiting: mpsc::R
 }
 
 async fn dispatch(roster: &Arc<Roster>, slots: &Arc<Semaphore>, batch: Vec<Pending>) {
-    // What was asked of some endpoint before goes to others, apart from what was not.
+    // Calls that avoid different endpoints cannot share a request: a retry avoids those that were asked before.
     let mut batches: BTreeMap<Endpoints, Vec<Pending>> = BTreeMap::new();
     for pending in batch {
         meter::unqueued(&roster.chain().slug);
         batches.entry(pending.avoid).or_default().push(pending);
     }
     for mut batch in batches.into_values() {
-        // Whoever asked may have gone: the first chain that had the hash won.
+        // The caller may have been dropped: the first chain that had the hash won.
         batch.retain(|pending| !pending.reply.is_closed());
         if batch.is_empty() {
             continue;

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use engine::solana::Key;
-use engine::solana::json::Transaction;
+use engine::solana::json::SolanaTransaction;
 use engine::{Account, Block, Chain, Facts, Need, SolanaFacts, Token, TxHash};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -18,7 +18,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::error::{CallError, UpstreamError};
-use crate::family::{Completeness, Effort, Found, Lookup, ServedChain};
+use crate::family::{Completeness, Effort, FoundTransaction, Lookup, ServedChain};
 use crate::memory::TokenMemory;
 use crate::rpc::{Endpoints, Node};
 
@@ -47,7 +47,7 @@ struct Status {
 }
 
 #[derive(Deserialize)]
-struct Accounts {
+struct AccountsReply {
     value: Vec<Option<AccountData>>,
 }
 
@@ -58,7 +58,7 @@ struct AccountData {
 }
 
 #[derive(Deserialize)]
-struct Asset {
+struct AssetReply {
     id: String,
     content: Option<Content>,
     token_info: Option<TokenInfo>,
@@ -137,7 +137,7 @@ impl SolanaChain {
             if answer.get().trim() == "null" {
                 return Ok(None);
             }
-            let transaction = Transaction::parse(answer.get());
+            let transaction = SolanaTransaction::parse(answer.get());
             let transaction = transaction.map_err(|_| UpstreamError::BadResponse("transaction"))?;
             if transaction.signatures.first() != Some(&signature) {
                 return Err(UpstreamError::Inconsistent("the transaction has another signature"));
@@ -154,7 +154,7 @@ impl SolanaChain {
         };
         let transaction = match told {
             Ok(Some(told)) => told.value,
-            // The signature is known, and the transaction cannot be had yet.
+            // The signature is known, but the transaction cannot be fetched yet.
             Ok(None) | Err(UpstreamError::Behind) if status.is_some() => return Ok(Lookup::Pending),
             Ok(None) => return Ok(Lookup::Absent),
             Err(error) => return Err(error),
@@ -166,11 +166,11 @@ impl SolanaChain {
         };
         let chain = Arc::clone(self.chain());
         let facts = Facts::from(SolanaFacts { chain, signature, transaction, block, tokens: BTreeMap::new() });
-        Ok(Lookup::Found(Found { is_unique: true, facts: std::future::ready(Ok(facts)).boxed() }))
+        Ok(Lookup::Found(FoundTransaction { is_unique: true, facts: std::future::ready(Ok(facts)).boxed() }))
     }
 
     /// The facts with the names of the mints that the engine asked for. Their decimals are in the transaction itself; a mint whose
-    /// name cannot be had is told without one.
+    /// name cannot be fetched has none.
     async fn named(&self, mut facts: Arc<SolanaFacts>, needs: &[Need]) -> Arc<SolanaFacts> {
         let accounts = facts.transaction.effects.iter().flat_map(|effects| &effects.token_accounts);
         let decimals: BTreeMap<Key, u8> = accounts.map(|account| (account.mint, account.decimals)).collect();
@@ -209,7 +209,7 @@ impl SolanaChain {
     }
 
     /// Both ways at once, so that they share a request. What a mint says of itself counts before what an index says of it; one that
-    /// says nothing is kept too. Nothing is kept where the node did not answer.
+    /// says nothing is cached too. Nothing is cached where the node did not answer.
     async fn ask(&self, mints: &[Key]) -> Named {
         let parts = mints.chunks(mints::ACCOUNTS_MAX / 2).map(|part| self.accounts(part));
         let (own, mut found) = tokio::join!(futures_util::future::join_all(parts), self.assets(mints));
@@ -228,7 +228,7 @@ impl SolanaChain {
         let keys = mints.iter().flat_map(|mint| [Some(*mint), mints::metadata_account(mint)]);
         let names: Vec<String> = keys.map(|key| Account::Solana(key.unwrap_or_default()).to_string()).collect();
         let answer = self.node.call("getMultipleAccounts", json!([names, { "encoding": "base64" }])).await.ok()?;
-        let accounts = read::<Accounts>(&answer, "accounts").ok()?.value;
+        let accounts = read::<AccountsReply>(&answer, "accounts").ok()?.value;
         let said = |at: usize| accounts.get(at).and_then(Option::as_ref).map(|account| account.data.0.as_str());
         let tokens = mints.iter().enumerate().filter_map(|(at, mint)| {
             let place = at.saturating_mul(2);
@@ -260,7 +260,7 @@ impl SolanaChain {
     /// What nodes with the digital asset standard know of them.
     async fn assets(&self, mints: &[Key]) -> BTreeMap<Key, Token> {
         let Some(answer) = self.ask_for_assets(mints).await else { return BTreeMap::new() };
-        let assets = read::<Vec<Option<Asset>>>(&answer, "assets").unwrap_or_default();
+        let assets = read::<Vec<Option<AssetReply>>>(&answer, "assets").unwrap_or_default();
         let named = assets.into_iter().flatten().filter_map(|asset| match Account::parse(&asset.id) {
             Ok(Account::Solana(mint)) => Some((mint, token(asset))),
             _ => None,
@@ -269,7 +269,7 @@ impl SolanaChain {
     }
 }
 
-fn token(asset: Asset) -> Token {
+fn token(asset: AssetReply) -> Token {
     let metadata = asset.content.and_then(|content| content.metadata);
     let (name, symbol) = metadata.map_or((None, None), |said| (said.name, said.symbol));
     let (own, decimals) = asset.token_info.map_or((None, None), |info| (info.symbol, info.decimals));

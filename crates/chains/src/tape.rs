@@ -54,7 +54,7 @@ impl Tape {
         self.exchanges.values()
     }
 
-    /// What is not on the tape was refused.
+    /// A call that is not on the tape counts as refused.
     pub fn answer(&self, chain: &str, method: &str, params: &Value) -> Result<Box<RawValue>, CallError> {
         self.recorded(chain, method, params).unwrap_or(Err(CallError::Refused))
     }
@@ -95,7 +95,7 @@ impl Recorder {
             Ok(result) => (Some(result.clone()), false),
             Err(CallError::Unsupported) => (None, true),
             Err(CallError::Refused) => (None, false),
-            // A failure of the world is no property of the chain.
+            // A failure upstream is not an answer of the chain, so it is not recorded.
             Err(CallError::Upstream(_)) => return,
         };
         let exchange = Exchange {

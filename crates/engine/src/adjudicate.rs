@@ -23,20 +23,20 @@ pub struct Reading {
     pub needs_review: bool,
     pub strength: Strength,
     pub protocol: Option<Arc<str>>,
-    /// The claims that stand, in chain order. The principal is among them when there is one.
+    /// The accepted claims, in chain order. The principal is among them when there is one.
     pub claims: Vec<Opinion>,
     /// Legs that no claim explains.
     pub residual: LegSet,
     pub doubts: Vec<Doubt>,
-    /// Some claim rests on the word of a contract that nobody vouches for, and on nothing else.
+    /// Some claim rests only on what a contract logged that no pack vouches for.
     pub has_unbacked: bool,
-    /// Every opinion that was heard, with whether it agrees with the reading.
+    /// Every opinion that was given, with whether it agrees with the reading.
     pub heard: Vec<(Opinion, bool)>,
 }
 
 impl Reading {
-    /// A name for the protocol: a swap through somebody's router is known by the router, whosever pools it went through; else the deciding
-    /// claim names it; else whatever a pack vouches for.
+    /// A name for the protocol: a swap through a router has the router's name, whichever pools it went through; else the deciding
+    /// claim names it; else any contract that a pack vouches for.
     pub fn name_protocol(
         self,
         called: impl FnOnce() -> Option<Arc<str>>,
@@ -86,7 +86,7 @@ pub fn adjudicate(scene: &Scene<'_>, heard: Opinions, question: &Question) -> Re
         has_residual: !residual.is_empty(),
         has_doubt: !doubts.is_empty(),
     });
-    // What an account pays to have its operation carried is gas, and gas is never what a transaction was.
+    // What an account pays its bundler is gas, and gas is never the category of a transaction.
     let only_carried = scene.acts && !scene.carried.is_empty() && principal.role == Role::Fee;
     let all_own = || !scene.legs.is_empty() && scene.legs.iter().all(|leg| scene.is_own_move(leg, question));
     let category = match principal.category {
@@ -124,7 +124,7 @@ fn failed(scene: &Scene<'_>) -> Reading {
     }
 }
 
-/// Nobody decides: the shape is at most a pointer for the reviewer.
+/// No claim decides: the shape is only a hint for the reviewer.
 fn open(scene: &Scene<'_>, opinions: Vec<Opinion>, doubts: Vec<Doubt>) -> Reading {
     Reading {
         category: Category::Unclassified,
@@ -140,7 +140,7 @@ fn open(scene: &Scene<'_>, opinions: Vec<Opinion>, doubts: Vec<Doubt>) -> Readin
     }
 }
 
-/// The claims that survive each other.
+/// The claims that are left after they were compared with each other.
 fn standing_claims(scene: &Scene<'_>, opinions: &[Opinion]) -> Vec<Opinion> {
     let claims = opinions.iter().filter(|opinion| is_claim(scene, opinion));
     let mut claims: Vec<Claim<'_>> = claims.map(|opinion| Claim { opinion, full: full(scene, opinion) }).collect();
@@ -154,7 +154,7 @@ fn standing_claims(scene: &Scene<'_>, opinions: &[Opinion]) -> Vec<Opinion> {
         .collect();
     let is_whole = |claim: &Claim<'_>| claim.full == all && !all.is_empty();
     let whole = kept.iter().filter(|claim| is_whole(claim)).map(|claim| claim.opinion.strength).max();
-    // What is spam is nothing else.
+    // A spam claim excludes every other claim.
     let is_spam = kept.iter().any(|claim| claim.opinion.category == Category::Spam);
     kept.into_iter()
         .filter(|claim| !is_spam || claim.opinion.category == Category::Spam)
@@ -180,15 +180,15 @@ fn full(scene: &Scene<'_>, opinion: &Opinion) -> LegSet {
     legs
 }
 
-/// What an opinion speaks of, and of how much. Two rules that say the same of the same log are one voice.
+/// What an opinion explains, and how much of it. Two rules that say the same of the same log count once.
 type Subject<'a> = (Option<Seen>, Source, Category, LegSet, &'a [(usize, U256)]);
 
 fn subject(o: &Opinion) -> Subject<'_> {
     (o.at, o.source, o.category, o.explains, &o.amounts)
 }
 
-/// A total order over opinions, so that their order of arrival cannot matter. Of one voice the strongest comes first, then
-/// the rule whose name does.
+/// A total order over opinions, so that their order of arrival cannot matter. Of opinions that count once the strongest
+/// comes first, then the rule whose name sorts first.
 fn order(o: &Opinion) -> (Subject<'_>, Reverse<Strength>, &str) {
     (subject(o), Reverse(o.strength), &o.rule)
 }
@@ -208,7 +208,7 @@ fn is_claim(scene: &Scene<'_>, opinion: &Opinion) -> bool {
     opinion.strength > Strength::Suggested && has_legs
 }
 
-/// Of two claims on one log, the one that explains strictly more stands.
+/// Of two claims on one log, the one that explains strictly more is accepted.
 fn outdoes(other: &Claim<'_>, claim: &Claim<'_>) -> bool {
     let (other_said, said) = (other.opinion, claim.opinion);
     let same_log = other_said.at.is_some() && other_said.at == said.at;
@@ -225,7 +225,7 @@ fn is_covered(claim: &Opinion, claims: &[Claim<'_>]) -> bool {
     !claim.explains.is_empty() && claim.explains.is_subset(stronger)
 }
 
-/// Fees, refunds and what was earned on the way stand beside another action, and are principal only when alone.
+/// Fees, refunds and rewards accompany another action, and are principal only when there is no other claim.
 fn is_accessory(claim: &Opinion) -> bool {
     match claim.role {
         Role::Fee | Role::Interest | Role::Reward | Role::Refund => true,
@@ -233,7 +233,7 @@ fn is_accessory(claim: &Opinion) -> bool {
     }
 }
 
-/// A claim as strong as the principal, on the same legs in full, of another nature.
+/// A claim as strong as the principal that explains the same legs in full and has another nature.
 fn rival(scene: &Scene<'_>, principal: &Opinion, claims: &[Opinion]) -> Option<Category> {
     let contested = full(scene, principal);
     let nature = |claim: &Opinion| claim.category.meaning().nature;
@@ -256,8 +256,8 @@ fn principal(claims: &[Opinion]) -> Option<&Opinion> {
     })
 }
 
-/// Legs of which no claim speaks, of which the claims speak for less than moved, or for more because part of it was passed
-/// on to somebody else.
+/// Legs that no claim explains, or of which the claims explain less than moved, or more because part of it was passed on to
+/// another account.
 fn residual(scene: &Scene<'_>, claims: &[Opinion]) -> LegSet {
     let mut open = LegSet::EMPTY;
     let backed: Vec<&Opinion> = claims.iter().filter(|claim| is_backed(scene, claim)).collect();
@@ -270,7 +270,7 @@ fn residual(scene: &Scene<'_>, claims: &[Opinion]) -> LegSet {
     open
 }
 
-/// A leg is net. Where a claim speaks for more of it than there is, and the same asset went the other way with a third
+/// A leg is net. Where a claim explains more of it than there is, and the same asset went the other way with a third
 /// party, that other movement has no claim of its own.
 fn is_passed_on<'a>(scene: &Scene<'_>, at: usize, leg: &Leg, claims: impl Iterator<Item = &'a Opinion>) -> bool {
     let stated = claims.filter(|claim| claim.explains.contains(at)).filter_map(|claim| claim.amount_of(at));
@@ -281,7 +281,7 @@ fn is_passed_on<'a>(scene: &Scene<'_>, at: usize, leg: &Leg, claims: impl Iterat
 }
 
 /// Contracts that packs vouch for state what was given and what came back, each to the last digit: native coin that no node
-/// could show has no part in that.
+/// could show cannot be part of it.
 fn is_stated(scene: &Scene<'_>, claims: &[Opinion]) -> bool {
     let has = |direction| scene.legs.iter().any(|leg| leg.direction == direction);
     let states = |claim: &Opinion, at: usize, leg: &Leg| {
@@ -293,9 +293,9 @@ fn is_stated(scene: &Scene<'_>, claims: &[Opinion]) -> bool {
         && scene.legs.iter().enumerate().all(|(at, leg)| claims.iter().any(|claim| states(claim, at, leg)))
 }
 
-/// Anyone can log a well-known event and take a token for it. A contract that nobody vouches for is believed when value
-/// came back for what went out, when the wallet itself asked for what came in, or when it paid income in real coin: nobody
-/// forges that.
+/// Anyone can log a well-known event and take a token for it. A contract that no pack vouches for is believed when value
+/// came back for what went out, when the wallet itself asked for what came in, or when it paid income in the native coin or a
+/// canonical token, which cannot be forged.
 fn is_backed(scene: &Scene<'_>, claim: &Opinion) -> bool {
     let is_plain = claim.category.is_plain_transfer() || claim.category.meaning().rank == Rank::Decided;
     let goes_out = claim.explains_direction(&scene.legs, Direction::Out);
@@ -321,7 +321,7 @@ fn is_explained<'a>(at: usize, leg: &Leg, claims: impl Iterator<Item = &'a Opini
     spoken_for.saturating_add(dust(leg.amount)) >= leg.amount
 }
 
-/// Rounding of shares and rebasing balances leaves a remainder that is nobody's: a ten-thousandth of the leg.
+/// Rounding of shares and rebasing balances leaves a remainder of at most a ten-thousandth of the leg, which needs no claim.
 fn dust(amount: U256) -> U256 {
     if amount.is_zero() { U256::ZERO } else { amount / U256::from(10_000_u32) }
 }

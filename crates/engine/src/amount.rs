@@ -41,7 +41,7 @@ impl Amount {
 
 /// 256 bits never need more decimal digits than this.
 const DIGITS_MAX: usize = 78;
-/// The largest power of ten in 64 bits, and how many digits one division by it gives.
+/// The largest power of ten in 64 bits, and how many digits one division by it yields.
 const CHUNK: u128 = 10_000_000_000_000_000_000;
 const CHUNK_DIGITS: usize = 19;
 

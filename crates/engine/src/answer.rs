@@ -2,7 +2,7 @@
 
 use crate::adjudicate::Reading;
 use crate::asset::Seen;
-use crate::asset_legs::{Part, assets};
+use crate::asset_legs::{LegShare, assets};
 use crate::block::Block;
 use crate::category::Category;
 use crate::classification::{API_VERSION, Alternate, BlockTime, Classification, Evidence, GreyArea, Parent};
@@ -20,7 +20,7 @@ pub fn answer(scene: &Scene<'_>, reading: &Reading, question: &Question, knowled
     let is_open = reading.needs_review || treatments.is_open(reading.category);
     let is_floored = !is_open && question.review_below.is_some_and(|floor| reading.confidence < floor);
     let needs_review = is_open || is_floored;
-    let assets = assets(scene, |_| Some(Part::Whole));
+    let assets = assets(scene, |_| Some(LegShare::Whole));
     let facts = circumstances(scene, reading, question, None);
     let position = position(treatments, reading.category, &question.policy, facts);
     let leaning = if reading.category == Category::Unclassified { Treatment::NeedsReview } else { position.treatment };
@@ -69,7 +69,7 @@ pub fn answer(scene: &Scene<'_>, reading: &Reading, question: &Question, knowled
     }
 }
 
-/// A time that no calendar has is not told.
+/// `None` for a time outside the calendar's range.
 fn block_time(block: Block) -> Option<BlockTime> {
     let at = jiff::Timestamp::from_second(block.timestamp).ok()?;
     Some(BlockTime { number: block.number, timestamp: at.to_string(), finalized: block.finalized })
@@ -91,11 +91,11 @@ fn grey_area(grey: GreyPosition<'_>) -> GreyArea {
     }
 }
 
-/// Why a person should look, from the gravest reason down.
+/// Why a person should look, most serious reason first.
 fn review_note(scene: &Scene<'_>, reading: &Reading, treatments: &Treatments) -> String {
     let mut reasons: Vec<String> = reading.doubts.iter().map(describe::doubt).collect();
     if !reading.residual.is_empty() && !reading.claims.is_empty() {
-        let open = assets(scene, |at| reading.residual.contains(at).then_some(Part::Whole));
+        let open = assets(scene, |at| reading.residual.contains(at).then_some(LegShare::Whole));
         let sides = [("sent", describe::list(&open.sent)), ("received", describe::list(&open.received))];
         let named: Vec<String> =
             sides.into_iter().filter_map(|(side, legs)| legs.map(|legs| format!("{legs} {side}"))).collect();

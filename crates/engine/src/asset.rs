@@ -1,4 +1,4 @@
-//! Who holds, what is held, and how it moved: the ledger's own words, before any reading of them.
+//! Who holds, what is held, and how it moved: as the chain has it, before any reading of it.
 
 use std::fmt;
 

@@ -9,9 +9,9 @@ use crate::legs::{Direction, Leg};
 use crate::scene::Scene;
 use crate::token::Token;
 
-/// How much of a leg is shown: a step may speak for a part of it.
+/// How much of a leg is shown: a step may explain only a part of it.
 #[derive(Debug, Clone, Copy)]
-pub enum Part {
+pub enum LegShare {
     Whole,
     Amount(U256),
 }
@@ -19,12 +19,12 @@ pub enum Part {
 /// A contract that reports no symbol.
 const SYMBOL_UNKNOWN: &str = "UNKNOWN";
 
-pub fn assets(scene: &Scene<'_>, wanted: impl Fn(usize) -> Option<Part>) -> Assets {
+pub fn assets(scene: &Scene<'_>, wanted: impl Fn(usize) -> Option<LegShare>) -> Assets {
     Assets { gas: scene.gas.map(|gas| gas_leg(scene, gas)), ..assets_of(scene, &scene.legs, wanted) }
 }
 
 /// The legs of any account in the scene, as they are printed.
-pub fn assets_of(scene: &Scene<'_>, legs: &[Leg], wanted: impl Fn(usize) -> Option<Part>) -> Assets {
+pub fn assets_of(scene: &Scene<'_>, legs: &[Leg], wanted: impl Fn(usize) -> Option<LegShare>) -> Assets {
     let (out, incoming) = legs.split_at(legs.partition_point(|leg| leg.direction == Direction::Out));
     let printed = |legs: &[Leg], first: usize| {
         let mut printed = Vec::with_capacity(legs.len().min(LEGS_LIKELY));
@@ -36,7 +36,7 @@ pub fn assets_of(scene: &Scene<'_>, legs: &[Leg], wanted: impl Fn(usize) -> Opti
     Assets { sent: printed(out, 0), received: printed(incoming, out.len()), ..Assets::default() }
 }
 
-/// Room that is made for legs at once: most transactions have fewer, and a printed leg is large.
+/// Capacity that is reserved for legs: most transactions have fewer, and a printed leg is large.
 const LEGS_LIKELY: usize = 2;
 
 fn gas_leg(scene: &Scene<'_>, gas: U256) -> AssetLeg {
@@ -63,10 +63,10 @@ fn native_leg(scene: &Scene<'_>, raw: U256) -> AssetLeg {
     }
 }
 
-fn asset_leg(scene: &Scene<'_>, leg: &Leg, part: Part) -> AssetLeg {
+fn asset_leg(scene: &Scene<'_>, leg: &Leg, part: LegShare) -> AssetLeg {
     let raw = match part {
-        Part::Whole => leg.amount,
-        Part::Amount(amount) => amount.min(leg.amount),
+        LegShare::Whole => leg.amount,
+        LegShare::Amount(amount) => amount.min(leg.amount),
     };
     let mut printed = match leg.asset {
         Asset::Native => native_leg(scene, raw),
@@ -118,7 +118,7 @@ fn token_leg(scene: &Scene<'_>, contract: Account, raw: U256, nft: Option<NftKin
     }
 }
 
-/// A borrowed symbol with the beginning and the end of its contract's address.
+/// An imitated symbol with the beginning and the end of its contract's address.
 fn told_apart(symbol: &str, contract: Account) -> String {
     let address = contract.to_string();
     let head = address.get(..6).unwrap_or_default();

@@ -20,7 +20,7 @@ use crate::adjudicate::Reading;
 use crate::asset::Account;
 use crate::chain::{Chain, Family};
 use crate::confidence;
-use crate::evm::json::{Log, Receipt, Transaction};
+use crate::evm::json::{EvmTransaction, Log, Receipt};
 use crate::evm::movements::{TRANSFER, TRANSFER_SINGLE};
 use crate::evm::trace::InternalTransfer;
 use crate::evm::{EvmFacts, InternalValue};
@@ -71,7 +71,7 @@ fn run(knowledge: &Knowledge, others: &Vocabulary, at: usize, pack: &Pack, case:
     let (facts, wallet) = if case.chain == SOLANA {
         solana::staged(&pack.file, case)?
     } else {
-        let facts = Stage { rules, others, at, file: &pack.file, chain: &case.chain }.facts(case)?;
+        let facts = EvmStage { rules, others, at, file: &pack.file, chain: &case.chain }.facts(case)?;
         (facts.into(), Account::from(account_of("wallet")))
     };
     let question = asked(wallet);
@@ -87,9 +87,9 @@ fn judge(knowledge: &Knowledge, at: usize, case: &CaseRow, scene: &Scene<'_>, re
     let of_pack = |rule: &str| rule.strip_prefix(id).is_some_and(|rest| rest.starts_with('/'));
     let name = rules.protocol(at);
     if case.silent {
-        let speaks =
+        let matched =
             reading.claims.iter().find(|claim| of_pack(&claim.rule) || (name.is_some() && claim.protocol == name));
-        return match speaks {
+        return match matched {
             Some(claim) => Err(format!("`{}` speaks: {}", claim.rule, claim.category.name())),
             None => Ok(()),
         };
@@ -115,14 +115,14 @@ fn asked(wallet: Account) -> Question {
     Question { wallet: Some(wallet), explain: true, ..Question::default() }
 }
 
-/// Events and calls of every pack: words that a pack itself does not have may be another's.
+/// Events and calls of every pack: a case may name events and calls that only another pack has.
 struct Vocabulary {
     events: Vec<EventShape>,
     calls: Vec<CallShape>,
 }
 
 /// Where a case is staged: the pack whose roles it names, and the chain.
-struct Stage<'a> {
+struct EvmStage<'a> {
     rules: &'a Rules,
     others: &'a Vocabulary,
     at: usize,
@@ -134,7 +134,7 @@ struct Stage<'a> {
 pub fn plain(chain: Chain, from: Address, to: Address, logs: Vec<Log>) -> EvmFacts {
     EvmFacts {
         chain: Arc::new(chain),
-        transaction: Transaction {
+        transaction: EvmTransaction {
             hash: B256::ZERO,
             from,
             to: Some(to),
@@ -173,7 +173,7 @@ pub fn plain(chain: Chain, from: Address, to: Address, logs: Vec<Log>) -> EvmFac
     }
 }
 
-/// A chain with nothing to it but its name and the wrapper of its coin.
+/// A chain with only its name and the wrapper of its coin.
 pub fn chain(slug: &str, wrapped: Address) -> Chain {
     Chain {
         slug: slug.to_owned(),
@@ -195,16 +195,16 @@ pub fn chain(slug: &str, wrapped: Address) -> Chain {
     }
 }
 
-/// Accounts and tokens of a case stand at addresses made from their names.
+/// Accounts and tokens of a case have addresses made from their names.
 fn account_of(name: &str) -> Address {
     Address::from_word(keccak256(name))
 }
 
-impl Stage<'_> {
+impl EvmStage<'_> {
     fn facts(&self, case: &CaseRow) -> Result<EvmFacts, String> {
         let sender = self.account(case.from.as_deref().unwrap_or("wallet"))?;
         let said: Vec<Log> = case.logs.iter().map(|text| self.log(text)).collect::<Result<_, _>>()?;
-        let moves: Vec<Move> = case.moves.iter().map(|text| self.moved(text)).collect::<Result<_, _>>()?;
+        let moves: Vec<EvmCaseMove> = case.moves.iter().map(|text| self.moved(text)).collect::<Result<_, _>>()?;
         let called = match &case.to {
             Some(name) => self.account(name)?,
             None => said.first().map(|log| log.address).or(moves.first().map(|m| m.to)).unwrap_or_default(),
@@ -215,14 +215,14 @@ impl Stage<'_> {
         let mut logs = Vec::new();
         for moved in moves {
             match moved.what {
-                What::Native if moved.from == sender && moved.to == called => {
+                MovedAsset::Native if moved.from == sender && moved.to == called => {
                     value = value.saturating_add(moved.amount)
                 }
-                What::Native => {
+                MovedAsset::Native => {
                     transfers.push(InternalTransfer { from: moved.from, to: moved.to, value: moved.amount });
                 }
-                What::Token(token) => logs.push(erc20(token, &moved)),
-                What::Nft(token, id) => logs.push(nft(token, id, &moved)),
+                MovedAsset::Token(token) => logs.push(erc20(token, &moved)),
+                MovedAsset::Nft(token, id) => logs.push(nft(token, id, &moved)),
             }
         }
         logs.extend(said);
@@ -264,7 +264,7 @@ impl Stage<'_> {
         )
     }
 
-    /// The first factory of the pack here says where the pool of these tokens stands.
+    /// The address of the pool of these tokens, by the first factory of the pack on this chain.
     fn pool(&self, tokens: &str) -> Result<Address, String> {
         let parts: Vec<&str> = tokens.split(',').map(str::trim).collect();
         let [first, second, fee @ ..] = parts.as_slice() else { return Err("a pool holds two tokens".to_owned()) };
@@ -277,7 +277,7 @@ impl Stage<'_> {
         Ok(pools::address(maker, first.min(second), first.max(second), fee.unwrap_or_default()))
     }
 
-    fn moved(&self, text: &str) -> Result<Move, String> {
+    fn moved(&self, text: &str) -> Result<EvmCaseMove, String> {
         let shape = || format!("move `{text}` does not read `from > to: amount asset`");
         let (parties, what) = text.split_once(": ").ok_or_else(shape)?;
         let (from, to) = parties.split_once(" > ").ok_or_else(shape)?;
@@ -288,17 +288,17 @@ impl Stage<'_> {
         };
         let number = |text: &str| text.parse::<U256>().map_err(|_| format!("`{text}` is no amount"));
         let what = match (asset, asset.split_once('#')) {
-            ("native", _) => What::Native,
-            (_, Some((contract, id))) => What::Nft(self.account(contract)?, (number(id)?, amount.is_some())),
-            (token, None) => What::Token(self.account(token)?),
+            ("native", _) => MovedAsset::Native,
+            (_, Some((contract, id))) => MovedAsset::Nft(self.account(contract)?, (number(id)?, amount.is_some())),
+            (token, None) => MovedAsset::Token(self.account(token)?),
         };
-        let is_nft = matches!(what, What::Nft(..));
+        let is_nft = matches!(what, MovedAsset::Nft(..));
         let amount = match amount {
             Some(amount) => number(amount)?,
             None if is_nft => U256::ONE,
             None => return Err(shape()),
         };
-        Ok(Move { from, to, amount, what })
+        Ok(EvmCaseMove { from, to, amount, what })
     }
 
     fn log(&self, text: &str) -> Result<Log, String> {
@@ -306,7 +306,7 @@ impl Stage<'_> {
             text.split_once(": ").ok_or_else(|| format!("log `{text}` does not read `emitter: Event(…)`"))?;
         let (name, values) = self.values(event)?;
         let fits = |shape: &EventShape| shape.name() == name && has_all(shape, &values);
-        // Of several of one name, the one that leaves the fewest parameters unnamed.
+        // Of several with the same name, the one that leaves the fewest parameters unnamed.
         let count = |shape: &EventShape| shape.signature.params.len();
         let own = events(self.file).filter(fits).min_by_key(count);
         let shape = own.or_else(|| {
@@ -368,27 +368,27 @@ impl Stage<'_> {
 }
 
 #[derive(Debug)]
-struct Move {
+struct EvmCaseMove {
     from: Address,
     to: Address,
     amount: U256,
-    what: What,
+    what: MovedAsset,
 }
 
 #[derive(Debug)]
-enum What {
+enum MovedAsset {
     Native,
     Token(Address),
     /// Contract, id, and whether it is one of many (ERC-1155).
     Nft(Address, (U256, bool)),
 }
 
-fn erc20(token: Address, moved: &Move) -> Log {
+fn erc20(token: Address, moved: &EvmCaseMove) -> Log {
     let topics = vec![TRANSFER, moved.from.into_word(), moved.to.into_word()];
     Log { address: token, topics, data: Bytes::from(moved.amount.to_be_bytes_vec()), log_index: None }
 }
 
-fn nft(token: Address, (id, is_one_of_many): (U256, bool), moved: &Move) -> Log {
+fn nft(token: Address, (id, is_one_of_many): (U256, bool), moved: &EvmCaseMove) -> Log {
     let (from, to) = (moved.from.into_word(), moved.to.into_word());
     if is_one_of_many {
         let data = [id.to_be_bytes::<32>(), moved.amount.to_be_bytes()].concat();

@@ -33,7 +33,7 @@ pub struct Chain {
     pub fee_collector: Option<Address>,
     /// Blocks after which a block counts as final, where nodes do not answer the `finalized` tag.
     pub finality_depth: Option<u64>,
-    /// The chain whose contracts also stand here at the same addresses: a fork of it, or a copy for tests.
+    /// The chain whose contracts are also deployed here at the same addresses: a fork of it, or a copy for tests.
     pub contracts_as: Option<String>,
     pub explorer: Option<String>,
     #[serde(default)]

@@ -2,17 +2,17 @@
 //!
 //! It starts at what the deciding claim is worth: a verified contract 88, a well-known shape of event 72, a well-known call
 //! 64. Every other source that agrees adds 8; a call that asked for something else takes 12 away, unless it asked for a plain
-//! transfer, of which many things are made. A leg that no claim explains, or a doubt about the scene itself, caps it below
-//! the review line. So 95 and more means a verified rule and another source of the same mind, and an agreeing opinion
+//! transfer, which many actions consist of. A leg that no claim explains, or a doubt about the scene itself, caps it below
+//! the review threshold. So 95 and more means a verified rule and another source that agrees, and an agreeing opinion
 //! never lowers it.
 
 use crate::opinion::{Opinion, Source, Strength};
 
 /// Below this the result is flagged for review.
 pub const REVIEW_BELOW: u8 = 60;
-/// What only the chain itself decides, such as a failure.
+/// Where the chain itself decides, such as a failure.
 pub const CERTAIN: u8 = 99;
-/// Nobody decided.
+/// No claim decided.
 pub const OPEN: u8 = 20;
 
 const VERIFIED: u8 = 88;

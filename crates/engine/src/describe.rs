@@ -1,4 +1,4 @@
-//! Plain words for the answer. Token text comes from strangers and is passed on as it is: whoever renders it escapes it.
+//! Plain words for the answer. Token text is untrusted and passed on unchanged: the code that renders it must escape it.
 
 use crate::category::Category;
 use crate::classification::{AssetLeg, Assets};
@@ -7,7 +7,7 @@ use crate::treatments::Treatment;
 
 /// Legs listed by name in one sentence; the rest are counted.
 const LISTED_MAX: usize = 4;
-/// Room for a description that nobody has to make anew while it is written.
+/// Capacity of a description, so that it is not reallocated while it is written.
 const SENTENCES_BYTES_LIKELY: usize = 192;
 
 pub fn description(
@@ -28,12 +28,12 @@ pub fn description(
     text
 }
 
-/// Parts that are known are put together without being formatted: most of an answer's cost is its words.
+/// Known parts are concatenated without formatting: most of an answer's cost is its text.
 fn push(text: &mut String, parts: &[&str]) {
     parts.iter().for_each(|part| text.push_str(part));
 }
 
-/// While a person has yet to decide, the treatment is only a pointer.
+/// While a person has yet to decide, the treatment is only a hint.
 fn leaning(treatment: Treatment) -> String {
     let to = match treatment {
         Treatment::Disposal => "a disposal",
@@ -114,7 +114,7 @@ pub fn list(legs: &[AssetLeg]) -> Option<String> {
     (!legs.is_empty()).then_some(text)
 }
 
-/// Room for an amount with eighteen decimals and a symbol.
+/// Capacity for an amount with eighteen decimals and a symbol.
 const LEG_BYTES_LIKELY: usize = 40;
 
 fn push_leg(text: &mut String, leg: &AssetLeg) {
@@ -126,7 +126,7 @@ fn push_leg(text: &mut String, leg: &AssetLeg) {
     }
 }
 
-/// Why a reading is left to a person that only the caller's floor holds back.
+/// Why a reading is left to a person when only the caller's floor requires it.
 pub fn below_floor(confidence: u8, floor: u8) -> String {
     format!(
         "Readings with a confidence under {floor} are left to a person here, and this one has {confidence}: its category and treatment are the \

@@ -16,17 +16,17 @@ use serde::{Deserialize, Serialize};
 use crate::block::Block;
 use crate::chain::Chain;
 use crate::token::Token;
-use json::{Receipt, Transaction};
+use json::{EvmTransaction, Receipt};
 use trace::InternalTransfer;
 
-/// Logs past this count are still counted into movements, but nothing is read into them.
+/// Logs past this count still give movements, but no rule is matched against them.
 pub const LOGS_MAX: usize = 20_000;
 
 /// Everything that is known of one EVM transaction. The shell fills it; the engine only reads it.
 #[derive(Debug, Clone)]
 pub struct EvmFacts {
     pub chain: Arc<Chain>,
-    pub transaction: Transaction,
+    pub transaction: EvmTransaction,
     pub receipt: Receipt,
     pub block: Option<Block>,
     pub internal: InternalValue,

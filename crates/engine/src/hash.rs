@@ -1,4 +1,4 @@
-//! A transaction hash, parsed once at the rim; inside, a bad hash has no spelling.
+//! A transaction hash, parsed once where requests come in: behind that a malformed hash cannot be represented.
 
 use std::fmt;
 

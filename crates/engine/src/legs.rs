@@ -46,7 +46,7 @@ pub fn legs(movements: &[Movement], wallet: Account) -> Option<Vec<Leg>> {
     for of_asset in own.chunk_by(|one, other| one.asset == other.asset) {
         legs.extend(leg(of_asset, wallet)?);
     }
-    // They come by asset already.
+    // They are sorted by asset already.
     legs.sort_by_key(|leg: &Leg| leg.direction);
     Some(legs)
 }
@@ -68,7 +68,7 @@ pub fn has_contract(legs: &[Leg], contract: Account) -> bool {
 }
 
 /// What went one way: how much, the largest movement, and whether the zero address was always on the other side.
-struct Side<'a> {
+struct DirectionSum<'a> {
     sum: U256,
     largest: Option<&'a Movement>,
     only_zero: bool,
@@ -76,7 +76,7 @@ struct Side<'a> {
 
 /// Of movements of one asset: the outer `None` is a sum too large, the inner one a zero net.
 fn leg(of_asset: &[&Movement], wallet: Account) -> Option<Option<Leg>> {
-    let side = || Side { sum: U256::ZERO, largest: None, only_zero: true };
+    let side = || DirectionSum { sum: U256::ZERO, largest: None, only_zero: true };
     let (mut out, mut incoming) = (side(), side());
     for m in of_asset {
         let (side, other) = if m.from == wallet { (&mut out, m.to) } else { (&mut incoming, m.from) };

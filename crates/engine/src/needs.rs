@@ -1,11 +1,11 @@
-//! What the engine can ask for. It names what it lacks and never fetches: the shell answers in bulk and reads again.
+//! What the engine can ask for. It names what it lacks and never fetches: the shell fetches in bulk and reads again.
 
 use crate::asset::Account;
 use crate::legs::Leg;
 
 /// How often the shell answers and reads again.
 pub const NEED_ROUNDS_MAX: usize = 3;
-/// Tokens of one transaction whose metadata is asked for in one round; past it the legs stay without a symbol.
+/// Tokens of one transaction whose metadata is asked for in one round; the legs of further tokens have no symbol.
 pub const TOKENS_MAX: usize = 256;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

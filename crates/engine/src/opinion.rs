@@ -33,7 +33,7 @@ pub enum Source {
 pub enum Strength {
     /// A guess from the movements: never decides alone.
     Suggested,
-    /// A well-known shape of event or call at a contract that nobody vouched for, with movements that agree.
+    /// A well-known shape of event or call at a contract that no pack vouches for, with movements that agree.
     Standard,
     /// A contract that a pack vouches for.
     Verified,
@@ -119,7 +119,7 @@ pub struct Opinion {
     pub role: Role,
     pub at: Option<Seen>,
     pub explains: LegSet,
-    /// How much of a leg the claim speaks for, where it names an amount; legs that are not listed are explained whole.
+    /// How much of a leg the claim explains, where it names an amount; legs that are not listed are explained whole.
     pub amounts: Vec<(usize, U256)>,
     /// The other side moved in an earlier transaction, so one direction is all that there is.
     pub counterleg_in_earlier_tx: bool,
@@ -155,7 +155,7 @@ impl Opinion {
         legs.iter().enumerate().take(LEGS_MAX).any(|(at, leg)| leg.direction == direction && self.explains.contains(at))
     }
 
-    /// How much of the leg this claim speaks for; `None` is all of it.
+    /// How much of the leg this claim explains; `None` is all of it.
     pub fn amount_of(&self, leg: usize) -> Option<U256> {
         let of_leg = self.amounts.iter().filter(|(at, _)| *at == leg).map(|(_, amount)| *amount);
         of_leg.reduce(U256::saturating_add)

@@ -8,7 +8,7 @@ use crate::opinion::{Opinion, Strength};
 use crate::policy::Policy;
 use crate::question::Question;
 use crate::scene::Scene;
-use crate::treatments::{Condition, Grey, LedgerAction, Side, Treatment, TreatmentRow, Treatments};
+use crate::treatments::{Condition, Grey, GreySide, LedgerAction, Treatment, TreatmentRow, Treatments};
 
 /// What the reading knows that the table's conditions ask for.
 #[derive(Debug, Clone, Copy, Default)]
@@ -79,7 +79,7 @@ fn default_position(row: &TreatmentRow, facts: Circumstances) -> Position<'_> {
     }
 }
 
-fn side(grey: &Grey, facts: Circumstances) -> &Side {
+fn side(grey: &Grey, facts: Circumstances) -> &GreySide {
     let instead = grey.instead.iter().find(|(condition, _)| holds(*condition, facts));
     instead.map_or(&grey.alternate, |(_, side)| side)
 }

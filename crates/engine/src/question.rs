@@ -14,6 +14,6 @@ pub struct Question {
     pub own_wallets: Vec<Account>,
     pub policy: Policy,
     pub explain: bool,
-    /// A reading with less confidence than this is left to a person, also where the engine's own line would let it pass.
+    /// A reading with less confidence than this is left to a person, also where it is above the engine's own threshold.
     pub review_below: Option<u8>,
 }

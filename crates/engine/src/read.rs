@@ -13,12 +13,12 @@ use crate::scene::{Scene, WalletNotInTransaction};
 use crate::solana::scene::SolanaScene;
 use crate::{evm, solana, sources};
 
-/// What is done about facts that the question needs and nobody has given yet.
+/// What to do about facts that the question needs and that are missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missing {
     /// They are named, and the caller fetches them and reads again.
     Ask,
-    /// The answer is given without them: nobody can be asked, or everybody was.
+    /// The answer is given without them: there is no node to ask, or all were asked.
     Accept,
 }
 

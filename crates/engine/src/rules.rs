@@ -1,5 +1,5 @@
 //! Protocol knowledge, compiled from data: packs under `protocols/`, canonical tokens under `tokens/`. Indexed by topic,
-//! selector and contract, so that a pack more costs no time per transaction.
+//! selector and contract, so that another pack costs no time per transaction.
 
 pub mod abi;
 pub mod compile;
@@ -17,8 +17,8 @@ use alloy_primitives::{Address, B256, FixedBytes};
 
 use compile::{ActorRule, CallRule, EventRule, NftRule};
 pub use file::EVERY_CHAIN;
-use file::{DepositRow, Derive, PackFile, Way};
-use filter::Filter;
+use file::{DepositRow, Derive, PackFile, TransferDirection};
+use filter::PrefixFilter;
 use load::Loader;
 use solana::SolanaRules;
 
@@ -40,7 +40,7 @@ pub struct Pack {
 }
 
 impl Pack {
-    /// The line on which something of this file stands.
+    /// The line of something in this file.
     pub fn line(&self, span: &std::ops::Range<usize>) -> usize {
         self.lines.at(span.start)
     }
@@ -52,7 +52,7 @@ impl Pack {
     }
 }
 
-/// Where the lines of a file end, to say on which one something stands.
+/// Where the lines of a file end, to tell the line of an offset.
 #[derive(Debug, Default)]
 pub(crate) struct Lines(Vec<usize>);
 
@@ -79,7 +79,7 @@ pub struct Factory {
 #[derive(Debug, Clone)]
 pub struct TransferRule {
     pub id: Arc<str>,
-    pub way: Way,
+    pub way: TransferDirection,
     pub means: Category,
     pub native: bool,
 }
@@ -89,7 +89,7 @@ pub struct TransferRule {
 pub struct Holder {
     pub pack: usize,
     pub role: Arc<str>,
-    /// It lends neither word nor name to what other packs read there.
+    /// Its contracts are not vouched for: what other packs read there stays unverified and has no name.
     pub is_quiet: bool,
 }
 
@@ -98,7 +98,7 @@ pub struct Holder {
 pub struct ChainRules {
     /// Contract to the packs and roles that vouch for it.
     contracts: BTreeMap<Address, Vec<Holder>>,
-    known: Filter,
+    known: PrefixFilter,
     factories: Vec<Factory>,
     fees: Vec<u32>,
     /// Contracts whose NFTs are logged otherwise than ERC-721 asks.
@@ -119,7 +119,7 @@ pub struct Rules {
     deposits: Vec<DepositRow>,
     actors: BTreeMap<B256, Vec<ActorRule>>,
     /// Topics of `events` and `actors`.
-    heard: Filter,
+    known_topics: PrefixFilter,
     /// Events that only one protocol logs.
     own: BTreeSet<B256>,
     chains: BTreeMap<String, ChainRules>,
@@ -129,7 +129,7 @@ pub struct Rules {
     pub(crate) digest: [u8; 32],
 }
 
-/// One thing wrong with a pack, said so that an analyst can mend it.
+/// One thing wrong with a pack, worded so that an analyst can fix it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}: {what}")]
 pub struct Fault {
@@ -183,7 +183,7 @@ impl ChainRules {
         self.canonical.contains(&contract)
     }
 
-    /// What stands on every chain stands on this one too.
+    /// Adds what is deployed on every chain.
     fn include(&mut self, every: &Self) {
         for (contract, holders) in &every.contracts {
             self.contracts.entry(*contract).or_default().extend(holders.iter().cloned());
@@ -192,9 +192,9 @@ impl ChainRules {
         self.nfts.extend(every.nfts.iter().map(|(contract, rule)| (*contract, Arc::clone(rule))));
     }
 
-    /// Once everything stands: what spares a search.
+    /// Called once all packs are loaded: builds the indexes that spare a search.
     fn index(&mut self) {
-        self.known = Filter::of(self.contracts.keys().map(|contract| contract.as_slice()));
+        self.known = PrefixFilter::of(self.contracts.keys().map(|contract| contract.as_slice()));
         let placed = self.factories.iter().flat_map(|factory| factory.fees.iter().enumerate());
         let mut placed: Vec<(usize, u32)> = placed.map(|(place, fee)| (place, *fee)).collect();
         placed.sort_unstable();
@@ -221,13 +221,13 @@ impl Rules {
     }
 
     pub fn events(&self, topic0: &B256) -> &[EventRule] {
-        let heard = self.heard.may_hold(topic0.as_slice()).then(|| self.events.get(topic0)).flatten();
-        heard.map_or(&[], Vec::as_slice)
+        let rules = self.known_topics.may_hold(topic0.as_slice()).then(|| self.events.get(topic0)).flatten();
+        rules.map_or(&[], Vec::as_slice)
     }
 
     pub fn actors(&self, topic0: &B256) -> &[ActorRule] {
-        let heard = self.heard.may_hold(topic0.as_slice()).then(|| self.actors.get(topic0)).flatten();
-        heard.map_or(&[], Vec::as_slice)
+        let rules = self.known_topics.may_hold(topic0.as_slice()).then(|| self.actors.get(topic0)).flatten();
+        rules.map_or(&[], Vec::as_slice)
     }
 
     /// Whether only one protocol logs this event.
@@ -252,7 +252,7 @@ impl Rules {
         self.pack(index).filter(|pack| !pack.file.standard).map(|pack| Arc::clone(&pack.name))
     }
 
-    /// What is known of one chain; of a chain that no pack names, what stands on every chain.
+    /// What is known of one chain; of a chain that no pack names, what is deployed on every chain.
     pub fn on(&self, chain: &str) -> &ChainRules {
         self.chains.get(chain).unwrap_or(&self.every)
     }
@@ -278,9 +278,9 @@ impl Rules {
         self.lures.iter().any(|lure| text.contains(lure.as_str()))
     }
 
-    /// What brings a deposit from the parent chain in a transaction of this type, or with `None` in one that nobody sends to nobody.
+    /// What brings a deposit from the parent chain in a transaction of this type, or with `None` in one from the zero address to itself.
     pub fn deposit(&self, kind: Option<u64>) -> Option<&DepositRow> {
-        self.deposits.iter().find(|row| row.speaks_of(kind))
+        self.deposits.iter().find(|row| row.covers(kind))
     }
 
     /// Every event that some rule listens to.

@@ -64,11 +64,11 @@ pub struct Scene<'a> {
     pub hash: TxHash,
     pub block: Option<Block>,
     pub wallet: Account,
-    /// Whether the wallet is who acts: a call speaks only for its caller.
+    /// Whether the wallet is the actor: a call counts only for its caller.
     pub acts: bool,
-    /// Those for whom the sender carried the transaction.
+    /// Those for whom the sender submitted the transaction.
     pub carried: BTreeSet<Account>,
-    /// Where several accounts act and nobody said for whom it is read: each of them, with what moved for it. Empty otherwise.
+    /// Where several accounts act and the question names no wallet: each of them, with what moved for it. Empty otherwise.
     pub actors: Vec<(Account, Vec<Leg>)>,
     pub outcome: Outcome,
     pub movements: Vec<Movement>,
@@ -102,7 +102,7 @@ pub struct WalletNotInTransaction;
 
 impl Scene<'_> {
     /// The legs that the answer lists: the wallet's, and those of each account where several act.
-    pub fn told_legs(&self) -> impl Iterator<Item = &Leg> {
+    pub fn listed_legs(&self) -> impl Iterator<Item = &Leg> {
         self.legs.iter().chain(self.actors.iter().flat_map(|(_, legs)| legs))
     }
 
@@ -115,7 +115,7 @@ impl Scene<'_> {
         from_here.get(..length).unwrap_or_default()
     }
 
-    /// In order, so that a transaction of many movements is searched and not read through for each of its logs.
+    /// Sorted, so that a transaction of many movements takes a binary search per log and not a scan.
     fn own(&self) -> &[Own] {
         self.own.get_or_init(|| {
             let own = self.movements.iter().filter_map(|m| match (m.from == self.wallet, m.to == self.wallet) {
@@ -136,7 +136,7 @@ impl Scene<'_> {
         question.own_wallets.contains(&leg.other) && moved().all(|own| question.own_wallets.contains(&own.other))
     }
 
-    /// The coin, or a canonical token: what nobody can forge.
+    /// The coin, or a canonical token: what cannot be forged.
     pub fn is_real(&self, asset: Asset) -> bool {
         match asset {
             Asset::Native => true,

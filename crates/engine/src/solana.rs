@@ -14,7 +14,7 @@ use std::sync::Arc;
 use crate::block::Block;
 use crate::chain::Chain;
 use crate::token::Token;
-use json::Transaction;
+use json::SolanaTransaction;
 
 /// An account, a program or a mint.
 pub type Key = [u8; 32];
@@ -24,7 +24,7 @@ pub type Key = [u8; 32];
 pub struct SolanaFacts {
     pub chain: Arc<Chain>,
     pub signature: [u8; 64],
-    pub transaction: Transaction,
+    pub transaction: SolanaTransaction,
     pub block: Option<Block>,
     pub tokens: BTreeMap<Key, Arc<Token>>,
 }

@@ -10,7 +10,7 @@ pub mod protocol;
 pub mod readers;
 pub mod shape;
 pub mod spam;
-pub mod standing;
+pub mod trust;
 pub mod vaults;
 
 use crate::evm::scene::EvmScene;
@@ -25,7 +25,7 @@ pub const OPINIONS_MAX: usize = 512;
 pub struct Opinions {
     pub said: Vec<Opinion>,
     pub is_cut: bool,
-    /// A rule spoke of something whose outcome is another transaction's.
+    /// A rule matched whose outcome is decided in another transaction.
     pub is_unsettled: bool,
     /// Beside what a rule knows, the transaction moved something with somebody else.
     pub is_mixed: bool,

@@ -2,7 +2,7 @@
 
 use crate::adjudicate::Reading;
 use crate::asset::Account;
-use crate::asset_legs::{Part, assets, assets_of};
+use crate::asset_legs::{LegShare, assets, assets_of};
 use crate::category::{Category, Telling};
 use crate::classification::{Assets, Step};
 use crate::describe;
@@ -13,7 +13,7 @@ use crate::question::Question;
 use crate::scene::Scene;
 use crate::treatments::{LedgerAction, Treatment, Treatments};
 
-/// What the steps of one answer are told from.
+/// What the steps of one answer are made from.
 #[derive(Debug, Clone, Copy)]
 pub struct Breakdown<'a> {
     pub scene: &'a Scene<'a>,
@@ -59,7 +59,7 @@ impl Breakdown<'_> {
         let principal = || reading.claims.iter().filter(|claim| claim.category == reading.category);
         let part = |at: usize| {
             let claim = principal().find(|claim| claim.explains.contains(at))?;
-            Some(claim.amount_of(at).map_or(Part::Whole, Part::Amount))
+            Some(claim.amount_of(at).map_or(LegShare::Whole, LegShare::Amount))
         };
         (is_told_apart && principal().next().is_some()).then(|| assets(scene, part))
     }
@@ -93,7 +93,7 @@ impl Breakdown<'_> {
 
 /// One of several accounts that act in one transaction: what it moved, for a person to read.
 fn account(scene: &Scene<'_>, leg_index: usize, actor: Account, legs: &[Leg]) -> Step {
-    let assets = assets_of(scene, legs, |_| Some(Part::Whole));
+    let assets = assets_of(scene, legs, |_| Some(LegShare::Whole));
     let moved = describe::description(Category::Unclassified, &assets, None, Treatment::NeedsReview, None, true);
     Step {
         leg_index,
@@ -123,7 +123,7 @@ fn has_several(reading: &Reading) -> bool {
     reading.claims.iter().any(|claim| claim.category != reading.category)
 }
 
-/// A flash loan is two steps that cancel; the items of a batch, and what stands beside the principal, are items.
+/// A flash loan is two steps that cancel; the items of a batch, and claims beside the principal, are items.
 fn roles(claim: &Opinion, reading: &Reading, is_batch: bool) -> Vec<Role> {
     match claim.role {
         Role::Principal if claim.category == Category::FlashLoan => vec![Role::FlashBorrow, Role::FlashRepay],
@@ -132,15 +132,15 @@ fn roles(claim: &Opinion, reading: &Reading, is_batch: bool) -> Vec<Role> {
     }
 }
 
-/// What a step shows of a leg. A price paid for several items at once belongs to none of them alone.
-fn part(claim: &Opinion, leg: usize, claims: &[Opinion]) -> Option<Part> {
+/// What a step shows of a leg. A price paid for several items at once is not assigned to any one of them.
+fn part(claim: &Opinion, leg: usize, claims: &[Opinion]) -> Option<LegShare> {
     if !claim.explains.contains(leg) {
         return None;
     }
     if let Some(amount) = claim.amount_of(leg) {
-        return Some(Part::Amount(amount));
+        return Some(LegShare::Amount(amount));
     }
     let mut sharing = claims.iter().filter(|other| other.category == claim.category && other.explains.contains(leg));
     let is_shared = sharing.any(|other| other.explains != claim.explains);
-    (!is_shared).then_some(Part::Whole)
+    (!is_shared).then_some(LegShare::Whole)
 }

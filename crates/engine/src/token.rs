@@ -1,4 +1,4 @@
-//! What a token contract or mint says of itself. Strangers write it.
+//! What a token contract or mint says of itself. It is untrusted.
 
 use serde::{Deserialize, Serialize};
 

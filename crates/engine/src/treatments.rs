@@ -161,15 +161,15 @@ pub struct Grey {
     /// Always, where there is no condition.
     pub when: Option<Condition>,
     pub note: String,
-    pub alternate: Side,
+    pub alternate: GreySide,
     /// The alternate under a condition; the first that holds wins.
-    pub instead: Vec<(Condition, Side)>,
+    pub instead: Vec<(Condition, GreySide)>,
 }
 
 /// The position not taken.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = GreySide)]
-pub struct Side {
+pub struct GreySide {
     pub treatment: Treatment,
     /// The position in a few words.
     pub label: String,
@@ -309,7 +309,7 @@ pub struct GreyRow {
     pub when: Option<Condition>,
     /// What the positions rest on.
     pub note: String,
-    pub alternate: Side,
+    pub alternate: GreySide,
 }
 
 #[cfg(test)]

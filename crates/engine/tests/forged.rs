@@ -9,7 +9,7 @@ use alloy_primitives::{Address, B256, Bytes, U256, address, keccak256};
 use engine::evm::EvmFacts;
 use engine::evm::json::Log;
 use engine::rules::abi;
-use engine::rules::compile::{self, EventRule, EventShape, Field, LegSpec, Place, What, Who};
+use engine::rules::compile::{self, EventRule, EventShape, Field, LegSpec, LegSubject, RulePlace, Who};
 use engine::{Account, Category, Classification, Facts, Knowledge, Missing, Question, Rules};
 
 const WALLET: Address = address!("00000000000000000000000000000000000000AA");
@@ -54,8 +54,8 @@ fn forged(Listener { rule, shape }: &Listener) -> Log {
     for spec in rule.out.iter().chain(&rule.incoming) {
         let LegSpec { what, amount, .. } = spec;
         match what {
-            What::Asset(field) => set(field, 0, as_number(TOKEN)),
-            What::With(field) => set(field, 0, as_number(STRANGER)),
+            LegSubject::Asset(field) => set(field, 0, as_number(TOKEN)),
+            LegSubject::With(field) => set(field, 0, as_number(STRANGER)),
             _ => {}
         }
         if let Some(field) = amount {
@@ -101,7 +101,7 @@ fn stagings(listener: &Listener) -> [(&'static str, EvmFacts); 3] {
     ]
 }
 
-/// Categories that book nothing as such, whoever claims them.
+/// Categories that book nothing by themselves, whatever claims them.
 fn is_harmless(category: Category) -> bool {
     matches!(category, Category::Transfer | Category::ContractCall | Category::Spam | Category::NftTransfer)
 }
@@ -130,7 +130,8 @@ fn more_calls_than_are_looked_at_end_in_a_review() {
 #[test]
 fn no_generic_rule_is_fooled_by_a_stranger() {
     let knowledge = Knowledge::embedded().expect("embedded packs load");
-    let is_generic = |listener: &Listener| !matches!(listener.rule.place, Place::Role(_) | Place::WrappedNative);
+    let is_generic =
+        |listener: &Listener| !matches!(listener.rule.place, RulePlace::Role(_) | RulePlace::WrappedNative);
     let generic: Vec<Listener> = listeners(&knowledge.rules).filter(is_generic).collect();
     assert!(generic.len() >= 8, "{} generic rules", generic.len());
     let mut fooled = Vec::new();

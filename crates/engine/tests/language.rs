@@ -300,7 +300,7 @@ static KNOWLEDGE: LazyLock<Knowledge> = LazyLock::new(|| {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
-    /// Offsets and lengths are a stranger's: whatever they say, the rule reads what is there or is silent.
+    /// Offsets and lengths are untrusted: whatever they are, the rule reads what is there or is silent.
     #[test]
     fn no_lie_about_offsets_or_lengths_is_believed(
         lies in prop::collection::vec((0_usize..12, prop_oneof![Just(U256::MAX), (0_u64..512).prop_map(U256::from), any::<u64>().prop_map(U256::from)]), 1..4),

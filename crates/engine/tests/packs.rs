@@ -1,4 +1,4 @@
-//! Every pack that is embedded says what it claims to: its cases are read as they say, and so are the bytes that it did not produce.
+//! Every pack that is embedded says what it claims to: its cases are read as they say, and so are its recorded bytes.
 
 #![expect(clippy::disallowed_methods, reason = "the engine does no IO; these tests read packs and case documents")]
 #![expect(clippy::expect_used, reason = "tests fail loudly")]
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use engine::Knowledge;
 use engine::cases::{self, recorded};
-use engine::rules::recorded::{Recorded, RecordedSource};
+use engine::rules::recorded::{RecordedReading, RecordedSource};
 use engine::rules::{Pack, Rules};
 
 /// Packs with rules for events, calls or instructions that name no recorded reading. This figure only falls.
@@ -52,7 +52,8 @@ fn a_demo_transaction_is_read_by_the_rule_that_names_it() {
     let rules = Rules::embedded().expect("embedded packs load");
     let mut tried = 0;
     for (pack, row) in rules.packs.iter().flat_map(|pack| pack.file.recorded.iter().map(move |row| (pack, row))) {
-        let Ok(Recorded { source: RecordedSource::Demo(transaction), name, means: Some(means), .. }) = row.parse()
+        let Ok(RecordedReading { source: RecordedSource::Demo(transaction), name, means: Some(means), .. }) =
+            row.parse()
         else {
             continue;
         };
@@ -69,7 +70,7 @@ fn a_demo_transaction_is_read_by_the_rule_that_names_it() {
 }
 
 /// Every recorded log and call, with the pack it belongs to.
-fn recorded_of_evm(rules: &Rules) -> impl Iterator<Item = (&Pack, Recorded<'_>)> {
+fn recorded_of_evm(rules: &Rules) -> impl Iterator<Item = (&Pack, RecordedReading<'_>)> {
     let rows = rules.packs.iter().flat_map(|pack| pack.file.recorded.iter().map(move |row| (pack, row)));
     rows.filter_map(|(pack, row)| Some((pack, row.parse().ok()?)))
         .filter(|(_, row)| matches!(row.source, RecordedSource::Log { .. } | RecordedSource::Call { .. }))
@@ -118,7 +119,7 @@ fn no_recorded_reading_survives_a_wrong_contract() {
     assert!(tried > 60, "{tried}");
 }
 
-/// The faults of a pack in which one text stands in the place of another.
+/// The faults of a pack in which one text is replaced by another.
 fn corrupted(pack: &str, right: &str, wrong: &str) -> String {
     let text = text_of(pack);
     assert!(text.contains(right), "{pack} holds no `{right}`");

@@ -10,7 +10,7 @@ use std::sync::{Arc, LazyLock};
 use alloy_primitives::{Address, B256, Bytes, U64, U256, address};
 use engine::adjudicate::adjudicate;
 use engine::asset::{Account, Asset, Movement, NftKind, Seen};
-use engine::evm::json::{Log, Receipt, Transaction};
+use engine::evm::json::{EvmTransaction, Log, Receipt};
 use engine::evm::scene;
 use engine::evm::trace::InternalTransfer;
 use engine::evm::{BalanceChange, EvmFacts, InternalValue};
@@ -127,7 +127,7 @@ fn any_facts() -> impl Strategy<Value = EvmFacts> {
         let change = BalanceChange { before: Some(before), after: has_balance.then_some(after) };
         let base = facts::of(from, Address::ZERO, logs);
         EvmFacts {
-            transaction: Transaction {
+            transaction: EvmTransaction {
                 to,
                 value,
                 input,

@@ -1,4 +1,4 @@
-//! What moved on Solana, told by balances, and what must hold for any answer of a node, however odd.
+//! What moved on Solana, by balances, and what must hold for any answer of a node, however odd.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "tests fail loudly")]
 
@@ -9,7 +9,7 @@ use alloy_primitives::Address;
 use engine::asset::Asset;
 use engine::solana::Key;
 use engine::solana::instructions::{ASSOCIATED, SYSTEM, TOKEN, TOKEN_2022, WRAPPED_SOL};
-use engine::solana::json::Transaction;
+use engine::solana::json::SolanaTransaction;
 use engine::solana::movements::Ledger;
 use engine::{Account, Category, Chain, Classification, Facts, Knowledge, Missing, Question, SolanaFacts};
 use proptest::prelude::*;
@@ -114,12 +114,12 @@ impl Draft {
     }
 
     fn read(&self) -> Classification {
-        let transaction = Transaction::parse(&self.json().to_string()).expect("a transaction");
+        let transaction = SolanaTransaction::parse(&self.json().to_string()).expect("a transaction");
         read(transaction, None).expect("the wallet takes part")
     }
 }
 
-fn facts(transaction: Transaction) -> SolanaFacts {
+fn facts(transaction: SolanaTransaction) -> SolanaFacts {
     // Without decimals amounts are printed as they are.
     let chain = Chain { native_decimals: 0, ..engine::cases::chain("solana", Address::ZERO) };
     SolanaFacts { chain: Arc::new(chain), signature: [9; 64], transaction, block: None, tokens: BTreeMap::new() }
@@ -129,7 +129,7 @@ fn classified(facts: SolanaFacts, question: &Question) -> Option<Classification>
     engine::read(&Facts::from(facts), question, &KNOWLEDGE, Missing::Accept).ok()?.done()
 }
 
-fn read(transaction: Transaction, wallet: Option<Key>) -> Option<Classification> {
+fn read(transaction: SolanaTransaction, wallet: Option<Key>) -> Option<Classification> {
     let facts = facts(transaction);
     let question = Question { wallet: wallet.map(Account::Solana), explain: true, ..Question::default() };
     classified(facts, &question)
@@ -241,7 +241,7 @@ fn a_token_account_stands_for_its_owner() {
     draft.asks(TOKEN, &[MINE, THEIRS, WALLET], &transfer(40));
     draft.token(MINE, MINT, Some(WALLET), [Some(40), Some(0)]);
     draft.token(THEIRS, MINT, Some(OTHER), [Some(0), Some(40)]);
-    let transaction = Transaction::parse(&draft.json().to_string()).expect("a transaction");
+    let transaction = SolanaTransaction::parse(&draft.json().to_string()).expect("a transaction");
     let answer = read(transaction, Some(THEIRS)).expect("its owner takes part");
     assert_eq!((legs(&answer), answer.perspective), (vec![mint("40")], Some(Account::Solana(OTHER))));
 }
@@ -273,7 +273,7 @@ fn indexes_past_the_end_are_nobody() {
         json!([{ "index": 44, "instructions": [{ "programIdIndex": 7, "accounts": [], "data": "" }] }]);
     value["meta"]["postTokenBalances"] =
         json!([{ "accountIndex": 99, "mint": name(&MINT), "uiTokenAmount": { "amount": "1", "decimals": 0 } }]);
-    let transaction = Transaction::parse(&value.to_string()).expect("odd, and still a transaction");
+    let transaction = SolanaTransaction::parse(&value.to_string()).expect("odd, and still a transaction");
     assert!(read(transaction, None).is_some());
 }
 
@@ -322,7 +322,7 @@ fn all_of_a_leg_must_be_among_own_wallets() {
         draft.asks(SYSTEM, &[WALLET, to], &system(2, amount));
         draft.holds(to, SOL, SOL + amount);
     }
-    let transaction = Transaction::parse(&draft.json().to_string()).unwrap();
+    let transaction = SolanaTransaction::parse(&draft.json().to_string()).unwrap();
     let facts = facts(transaction);
     let own = |own_wallets: Vec<Key>| {
         let own_wallets = own_wallets.into_iter().map(Account::Solana).collect();
@@ -363,7 +363,7 @@ fn recorded_tokens_and_lamports_are_conserved() {
         include_str!("../../../demo/solana.jsonl").lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let mut seen = 0;
     for line in lines.filter(|line| line["method"] == "getTransaction") {
-        let transaction = Transaction::parse(&line["result"].to_string()).unwrap();
+        let transaction = SolanaTransaction::parse(&line["result"].to_string()).unwrap();
         let effects = transaction.effects.as_ref().unwrap();
         let change = |(before, after): &(u64, u64)| i128::from(*after) - i128::from(*before);
         assert_eq!(effects.lamports.iter().map(change).sum::<i128>(), -i128::from(effects.fee));
@@ -391,7 +391,7 @@ fn recorded_tokens_and_lamports_are_conserved() {
 fn effects_that_the_node_forgot_are_a_review() {
     let mut value = Draft::of_wallet(0).json();
     value["meta"] = Value::Null;
-    let transaction = Transaction::parse(&value.to_string()).expect("old, and still a transaction");
+    let transaction = SolanaTransaction::parse(&value.to_string()).expect("old, and still a transaction");
     assert!(read(transaction, None).expect("the payer takes part").needs_review);
 }
 
@@ -449,7 +449,7 @@ proptest! {
                 "message": { "accountKeys": names, "header": { "numRequiredSignatures": signers }, "instructions": outer },
             },
         });
-        let transaction = Transaction::parse(&value.to_string()).expect("indexes and amounts are nobody's fault");
+        let transaction = SolanaTransaction::parse(&value.to_string()).expect("indexes and amounts are nobody's fault");
         for wallet in [None, Some(WALLET)] {
             let Some(answer) = read(transaction.clone(), wallet) else { continue };
             let again = read(transaction.clone(), wallet).expect("as before");
@@ -460,6 +460,6 @@ proptest! {
 
     #[test]
     fn arbitrary_text_is_no_transaction_and_no_panic(text in ".{0,200}") {
-        prop_assert!(Transaction::parse(&text).is_err());
+        prop_assert!(SolanaTransaction::parse(&text).is_err());
     }
 }

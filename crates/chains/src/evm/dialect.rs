@@ -21,12 +21,12 @@ pub(crate) static DIALECT: Dialect = Dialect {
 };
 
 #[derive(Deserialize)]
-struct Latest {
+struct LatestBlock {
     number: U64,
     timestamp: U64,
 }
 
 fn read_head(answer: &RawValue) -> Option<(u64, Option<u64>)> {
-    let latest: Latest = serde_json::from_str(answer.get()).ok()?;
+    let latest: LatestBlock = serde_json::from_str(answer.get()).ok()?;
     Some((latest.number.to(), Some(latest.timestamp.to())))
 }

@@ -1,10 +1,10 @@
-//! EVM facts as bytes.
+//! EVM facts as bytes for the cache.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256};
-use engine::evm::json::{Receipt, Transaction};
+use engine::evm::json::{EvmTransaction, Receipt};
 use engine::evm::{BalanceChange, InternalValue};
 use engine::{Block, Chain, EvmFacts, Token};
 
@@ -12,7 +12,7 @@ use crate::kept::{pack, unpack};
 
 /// Transaction, receipt, block, internal value, balances, tokens, other chains that hold it.
 type Kept = (
-    Transaction,
+    EvmTransaction,
     Receipt,
     Option<Block>,
     InternalValue,
@@ -23,7 +23,7 @@ type Kept = (
 
 pub(super) fn encode(facts: &EvmFacts) -> Option<Vec<u8>> {
     let EvmFacts { chain: _, transaction, receipt, block, internal, balances, tokens, also_on, unasked } = facts;
-    // Another time they may answer.
+    // Chains that did not answer now may answer later.
     if !unasked.is_empty() {
         return None;
     }

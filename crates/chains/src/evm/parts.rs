@@ -1,23 +1,23 @@
 //! Transaction, receipt and block of one mined transaction, and whether they agree with each other.
 
 use alloy_primitives::{B256, U64};
-use engine::evm::json::{Receipt, Transaction};
+use engine::evm::json::{EvmTransaction, Receipt};
 use serde::Deserialize;
 
 use crate::error::UpstreamError;
 
 #[derive(Deserialize)]
-pub(super) struct Header {
+pub(super) struct BlockHeader {
     pub(super) hash: Option<B256>,
     pub(super) number: Option<U64>,
     pub(super) timestamp: U64,
 }
 
-/// What nodes told of one mined transaction.
+/// What nodes answered about one mined transaction.
 pub(super) struct Parts {
-    pub(super) transaction: Transaction,
+    pub(super) transaction: EvmTransaction,
     pub(super) receipt: Receipt,
-    pub(super) header: Option<Header>,
+    pub(super) header: Option<BlockHeader>,
 }
 
 impl Parts {
@@ -25,7 +25,7 @@ impl Parts {
         self.transaction.block_number.map(|n| n.to::<u64>()).unwrap_or_default()
     }
 
-    /// A node between two branches, or a liar, gives parts of different blocks.
+    /// A node in a reorganisation, or one that lies, gives parts of different blocks.
     pub(super) fn agree(&self) -> Result<(), UpstreamError> {
         let Self { transaction, receipt, header } = self;
         let Some(header) = header else { return Err(UpstreamError::Inconsistent("the block is not there")) };

@@ -4,7 +4,7 @@ use futures_util::future::join_all;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::probe::line::{Head, Line, Refusal, now_seconds};
+use crate::probe::line::{CallRefusal, ProbeConnection, ProbedHead, now_seconds};
 
 /// Blocks behind the head that are asked for; 128 is what a node without an archive keeps. Block 1 is asked for besides.
 const DEPTHS: [u64; 3] = [128, 10_000, 1_000_000];
@@ -37,7 +37,7 @@ pub struct Depth {
     pub has_trace: Option<bool>,
 }
 
-pub(crate) async fn look(line: &Line) -> (Option<Head>, Evm) {
+pub(crate) async fn look(line: &ProbeConnection) -> (Option<ProbedHead>, Evm) {
     let (chain_id, latest) = tokio::join!(line.call("eth_chainId", json!([])), block(line, json!("latest")));
     let chain_id = chain_id.ok().as_ref().and_then(number);
     let Some(latest) = latest else {
@@ -54,10 +54,10 @@ pub(crate) async fn look(line: &Line) -> (Option<Head>, Evm) {
     let ((debug_traces, parity_traces), history) =
         tokio::join!(recent, join_all(behind.map(|block| depth(line, head, block))));
     let age_seconds = made.map(|made| now_seconds().saturating_sub(made));
-    (Some(Head { number: head, age_seconds }), Evm { chain_id, debug_traces, parity_traces, history })
+    (Some(ProbedHead { number: head, age_seconds }), Evm { chain_id, debug_traces, parity_traces, history })
 }
 
-async fn depth(line: &Line, head: u64, number: u64) -> Depth {
+async fn depth(line: &ProbeConnection, head: u64, number: u64) -> Depth {
     let place = json!(format!("{number:#x}"));
     let (found, balance) =
         tokio::join!(block(line, place.clone()), line.call("eth_getBalance", json!([NOBODY, place.clone()])));
@@ -80,7 +80,7 @@ async fn depth(line: &Line, head: u64, number: u64) -> Depth {
     }
 }
 
-async fn recent_transaction(line: &Line, latest: &Value, head: u64) -> Option<String> {
+async fn recent_transaction(line: &ProbeConnection, latest: &Value, head: u64) -> Option<String> {
     if let Some(hash) = first_transaction(latest) {
         return Some(hash);
     }
@@ -89,21 +89,21 @@ async fn recent_transaction(line: &Line, latest: &Value, head: u64) -> Option<St
     blocks.iter().flatten().find_map(first_transaction)
 }
 
-/// Whether either way of tracing is there. Of a transaction that exists a trace must come; of one that does not, any other word than that
+/// Whether either way of tracing is there. Of a transaction that exists a trace must come; of one that does not, any answer but that
 /// the method is unknown will do.
-async fn traces(line: &Line, hash: &str) -> (bool, bool) {
+async fn traces(line: &ProbeConnection, hash: &str) -> (bool, bool) {
     let tracer = json!([hash, { "tracer": "callTracer", "tracerConfig": { "onlyTopCall": true } }]);
     let (debug, parity) =
         tokio::join!(line.call("debug_traceTransaction", tracer), line.call("trace_transaction", json!([hash])));
-    let is_offered = |answer: Result<Value, Refusal>| match answer {
+    let is_offered = |answer: Result<Value, CallRefusal>| match answer {
         Ok(trace) => hash == NOTHING || !trace.is_null(),
-        Err(Refusal::Refused) => hash == NOTHING,
-        Err(Refusal::Unsupported | Refusal::Failed(_)) => false,
+        Err(CallRefusal::Refused) => hash == NOTHING,
+        Err(CallRefusal::Unsupported | CallRefusal::Failed(_)) => false,
     };
     (is_offered(debug), is_offered(parity))
 }
 
-async fn block(line: &Line, place: Value) -> Option<Value> {
+async fn block(line: &ProbeConnection, place: Value) -> Option<Value> {
     line.call("eth_getBlockByNumber", json!([place, false])).await.ok().filter(Value::is_object)
 }
 

@@ -1,4 +1,4 @@
-//! What tokens say of themselves: one Multicall3 read where it stands, single calls where not.
+//! What tokens say of themselves: one Multicall3 read where it is deployed, single calls where it is not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,7 +24,7 @@ sol! {
 
 /// Tokens in one Multicall3 read; each takes four calls.
 const MULTICALL_TOKENS_MAX: usize = 64;
-/// Bytes of a token's text that are looked at; its length field is a stranger's.
+/// Bytes of a token's text that are looked at; its length field is untrusted.
 const TEXT_BYTES_MAX: usize = TOKEN_TEXT_BYTES_MAX * 4;
 
 const SYMBOL: [u8; 4] = hex!("95d89b41");
@@ -38,15 +38,15 @@ type Known = BTreeMap<Address, Arc<Token>>;
 type Asking = BoxFuture<'static, Result<Arc<Known>, UpstreamError>>;
 type Round = Shared<Asking>;
 
-/// Transactions in flight that ask for tokens at the same moment share one round of questions, and none asks for what another is
-/// being told.
+/// Coalesces the metadata reads of transactions in flight: they share one round of calls, and no token is asked for twice at the same
+/// time.
 #[derive(Debug)]
 pub(super) struct Tokens {
     memory: Arc<dyn TokenMemory>,
     gathering: Mutex<Gathering>,
 }
 
-/// Whoever still waits drives a round, so none is lost with the one who opened it; and none is left over when all have gone.
+/// Every waiting caller polls the shared future of a round, so a round survives the caller that opened it and is dropped with the last.
 #[derive(Debug, Default)]
 struct Gathering {
     /// The round that others can still join, and what it will ask for.

@@ -3,7 +3,7 @@
 
 use alloy_primitives::B256;
 use engine::evm::InternalValue;
-use engine::evm::json::{Receipt, Transaction};
+use engine::evm::json::{EvmTransaction, Receipt};
 use engine::evm::trace::{CallFrame, FlatTrace, Root, from_call_tracer, from_flat};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -18,12 +18,12 @@ const TRACE_TRIES_MAX: usize = 6;
 
 /// How traces are written, the better one first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Format {
+enum TraceFormat {
     CallTracer,
     Flat,
 }
 
-const FORMATS: [Format; 2] = [Format::CallTracer, Format::Flat];
+const FORMATS: [TraceFormat; 2] = [TraceFormat::CallTracer, TraceFormat::Flat];
 
 /// What a node traced, of which transaction it says that it is, and which endpoint answered.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub(super) struct Trace {
     said: Option<(Root, InternalValue)>,
 }
 
-impl Format {
+impl TraceFormat {
     fn method(self) -> &'static str {
         match self {
             Self::CallTracer => "debug_traceTransaction",
@@ -84,23 +84,28 @@ impl EvmChain {
                 }
                 Err(CallError::Unsupported) => continue,
                 Err(CallError::Refused) => {}
-                // It is down, and whoever was asked instead may offer the other format only.
+                // It is down, and the endpoint that was asked instead may offer the other format only.
                 Err(CallError::Upstream(UpstreamError::Unavailable)) => {
                     avoid = avoid.with(offer.endpoint);
                     continue;
                 }
-                // The other format would come no sooner.
+                // The other format would not be faster.
                 Err(CallError::Upstream(_)) => return Trace { by: by.or(answered.by), said: None },
             }
             by = by.or(answered.by);
-            formats = if format == Format::CallTracer { &[Format::Flat] } else { &[] };
+            formats = if format == TraceFormat::CallTracer { &[TraceFormat::Flat] } else { &[] };
         }
         Trace { by, said: None }
     }
 
-    /// A trace of another transaction, or one that ended otherwise than the receipt says, is no trace: the next endpoint is asked, then
-    /// balances are, and in the end a person.
-    pub(super) async fn believed(&self, first: Trace, transaction: &Transaction, receipt: &Receipt) -> InternalValue {
+    /// A trace of another transaction, or one that ended otherwise than the receipt says, is discarded: the next endpoint is asked, then
+    /// balances are fetched, and without those the result goes to review.
+    pub(super) async fn believed(
+        &self,
+        first: Trace,
+        transaction: &EvmTransaction,
+        receipt: &Receipt,
+    ) -> InternalValue {
         let agrees = |trace: Trace| trace.said.filter(|(root, _)| root.agrees(transaction, receipt));
         let by = first.by;
         let mut said = agrees(first);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::error::{CallError, UpstreamError};
-use crate::rpc::connection::{Bounds, Call, Connection, Fault, Reply};
+use crate::rpc::connection::{Bounds, Connection, HttpReply, RequestFault, RpcCall};
 use crate::rpc::wire::{Answers, Parsed};
 
 const CALL_SECONDS_MAX: u64 = 4;
@@ -24,7 +24,7 @@ pub enum Failure {
     RateLimited,
     /// It wants a credential, or another one.
     Forbidden,
-    /// Another status that is no success.
+    /// Another status outside 2xx.
     Status(u16),
     NotJsonRpc,
     /// It speaks JSON-RPC and refuses the simplest call.
@@ -32,14 +32,14 @@ pub enum Failure {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Head {
+pub struct ProbedHead {
     /// Block or slot.
     pub number: u64,
     /// Seconds since it was made, by our clock; negative when our clock is behind.
     pub age_seconds: Option<i64>,
 }
 
-pub(crate) struct Line {
+pub(crate) struct ProbeConnection {
     connection: Connection,
     deadline: Instant,
     clock_ahead: OnceLock<i64>,
@@ -47,14 +47,14 @@ pub(crate) struct Line {
 
 /// What came instead of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub(crate) enum CallRefusal {
     Unsupported,
     /// Another error object.
     Refused,
     Failed(Failure),
 }
 
-impl Refusal {
+impl CallRefusal {
     pub(crate) fn failure(self) -> Failure {
         match self {
             Self::Unsupported | Self::Refused => Failure::Refused,
@@ -63,7 +63,7 @@ impl Refusal {
     }
 }
 
-impl From<CallError> for Refusal {
+impl From<CallError> for CallRefusal {
     fn from(error: CallError) -> Self {
         match error {
             CallError::Unsupported => Self::Unsupported,
@@ -87,20 +87,20 @@ impl From<UpstreamError> for Failure {
     }
 }
 
-impl From<Fault> for Failure {
-    fn from(fault: Fault) -> Self {
+impl From<RequestFault> for Failure {
+    fn from(fault: RequestFault) -> Self {
         match fault {
-            Fault::Unwritten => Self::NotJsonRpc,
-            Fault::Unreachable | Fault::BrokeOff => Self::Unreachable,
-            Fault::Timeout => Self::Timeout,
-            Fault::RateLimited(_) => Self::RateLimited,
-            Fault::Forbidden => Self::Forbidden,
-            Fault::Failed(status, _) => Self::Status(status.as_u16()),
+            RequestFault::Unwritten => Self::NotJsonRpc,
+            RequestFault::Unreachable | RequestFault::BrokeOff => Self::Unreachable,
+            RequestFault::Timeout => Self::Timeout,
+            RequestFault::RateLimited(_) => Self::RateLimited,
+            RequestFault::Forbidden => Self::Forbidden,
+            RequestFault::Failed(status, _) => Self::Status(status.as_u16()),
         }
     }
 }
 
-impl Line {
+impl ProbeConnection {
     pub(crate) fn new(url: &str, deadline: Instant) -> Result<Self, Failure> {
         let connection = Connection::new(url).map_err(|_| Failure::InvalidAddress)?;
         Ok(Self { connection, deadline, clock_ahead: OnceLock::new() })
@@ -110,25 +110,25 @@ impl Line {
         self.clock_ahead.get().copied()
     }
 
-    pub(crate) async fn call(&self, method: &'static str, params: Value) -> Result<Value, Refusal> {
-        let answers = self.post(&[(method, &params)]).await.map_err(Refusal::Failed)?;
-        let answer = answers.into_iter().flatten().next().ok_or(Refusal::Refused)?;
-        serde_json::from_str(answer?.get()).map_err(|_| Refusal::Failed(Failure::NotJsonRpc))
+    pub(crate) async fn call(&self, method: &'static str, params: Value) -> Result<Value, CallRefusal> {
+        let answers = self.post(&[(method, &params)]).await.map_err(CallRefusal::Failed)?;
+        let answer = answers.into_iter().flatten().next().ok_or(CallRefusal::Refused)?;
+        serde_json::from_str(answer?.get()).map_err(|_| CallRefusal::Failed(Failure::NotJsonRpc))
     }
 
     /// Whether that many calls in one request get that many results.
     pub(crate) async fn takes_batch(&self, method: &'static str, calls: usize) -> bool {
         let no_params = json!([]);
-        let batch: Vec<Call<'_>> = vec![(method, &no_params); calls];
+        let batch: Vec<RpcCall<'_>> = vec![(method, &no_params); calls];
         matches!(self.post(&batch).await, Ok(Some(answers)) if answers.iter().all(Result::is_ok))
     }
 
     /// `None` when the endpoint refuses a request of this size.
-    async fn post(&self, calls: &[Call<'_>]) -> Result<Option<Answers>, Failure> {
+    async fn post(&self, calls: &[RpcCall<'_>]) -> Result<Option<Answers>, Failure> {
         let limit = self.deadline.min(Instant::now() + Duration::from_secs(CALL_SECONDS_MAX));
         let bounds = Bounds { bytes_max: RESPONSE_BYTES_MAX, large: None };
         let said = tokio::time::timeout_at(limit, self.connection.post(calls, bounds)).await;
-        let Reply { parsed, status, date } = said.map_err(|_| Failure::Timeout)??;
+        let HttpReply { parsed, status, date } = said.map_err(|_| Failure::Timeout)??;
         if let Some(there) = date.and_then(|date| date.duration_since(UNIX_EPOCH).ok()) {
             let there = i64::try_from(there.as_secs()).unwrap_or(i64::MAX);
             // The first is the one that a busy node answers soonest.
@@ -138,7 +138,7 @@ impl Line {
             Ok(Parsed::Answers(answers)) => Ok(Some(answers)),
             Ok(Parsed::RefusedBatch) => Ok(None),
             Ok(Parsed::TooLarge) => Err(Failure::NotJsonRpc),
-            // A page that says why is no JSON-RPC; its status tells more.
+            // An error page is not JSON-RPC, but its HTTP status tells the cause.
             Err(UpstreamError::BadResponse(_)) if !status.is_success() => Err(Failure::Status(status.as_u16())),
             Err(error) => Err(error.into()),
         }

@@ -1,4 +1,4 @@
-//! One HTTP request with JSON-RPC calls to one address, for the traffic and for `probe` alike: what they think of a node cannot differ.
+//! One HTTP request with JSON-RPC calls to one address, shared by the traffic and `probe`, so that both judge a node alike.
 
 use std::fmt;
 use std::time::{Duration, SystemTime};
@@ -15,7 +15,7 @@ use crate::error::UpstreamError;
 const CONNECT_SECONDS_MAX: u64 = 3;
 const IDLE_SECONDS_MAX: u64 = 60;
 
-pub(crate) type Call<'a> = (&'static str, &'a Value);
+pub(crate) type RpcCall<'a> = (&'static str, &'a Value);
 
 pub(crate) struct Connection {
     url: Url,
@@ -32,12 +32,12 @@ impl fmt::Debug for Connection {
 /// How much of an answer is read.
 pub(crate) struct Bounds<'a> {
     pub(crate) bytes_max: usize,
-    /// What is larger than so many bytes waits for one of these before it is read on.
+    /// Bytes after which an answer waits for a permit before more of it is read.
     pub(crate) large: Option<(usize, &'a Semaphore)>,
 }
 
 /// What the node answered.
-pub(crate) struct Reply {
+pub(crate) struct HttpReply {
     pub(crate) parsed: Result<Parsed, UpstreamError>,
     pub(crate) status: StatusCode,
     /// The node's clock.
@@ -46,7 +46,7 @@ pub(crate) struct Reply {
 
 /// Why there is no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum RequestFault {
     /// The request could not be written as JSON.
     Unwritten,
     Unreachable,
@@ -76,7 +76,7 @@ impl Connection {
     }
 
     /// One call is sent as an object, several as an array.
-    pub(crate) async fn post(&self, calls: &[Call<'_>], bounds: Bounds<'_>) -> Result<Reply, Fault> {
+    pub(crate) async fn post(&self, calls: &[RpcCall<'_>], bounds: Bounds<'_>) -> Result<HttpReply, RequestFault> {
         let requests: Vec<Request<'_>> = calls
             .iter()
             .enumerate()
@@ -86,17 +86,17 @@ impl Connection {
             [one] => serde_json::to_vec(one),
             many => serde_json::to_vec(many),
         };
-        let body = body.map_err(|_| Fault::Unwritten)?;
+        let body = body.map_err(|_| RequestFault::Unwritten)?;
         let sent = self.client.post(self.url.clone()).header(CONTENT_TYPE, "application/json").body(body).send().await;
         let mut response = sent.map_err(|error| fault(&error))?;
         let status = response.status();
         let date = response.headers().get(DATE).and_then(|date| httpdate::parse_http_date(date.to_str().ok()?).ok());
         let wish = || retry_after(response.headers(), SystemTime::now());
         match status {
-            StatusCode::TOO_MANY_REQUESTS => return Err(Fault::RateLimited(wish())),
-            StatusCode::PAYLOAD_TOO_LARGE => return Ok(Reply { parsed: Ok(Parsed::RefusedBatch), status, date }),
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => return Err(Fault::Forbidden),
-            status if status.is_server_error() => return Err(Fault::Failed(status, wish())),
+            StatusCode::TOO_MANY_REQUESTS => return Err(RequestFault::RateLimited(wish())),
+            StatusCode::PAYLOAD_TOO_LARGE => return Ok(HttpReply { parsed: Ok(Parsed::RefusedBatch), status, date }),
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => return Err(RequestFault::Forbidden),
+            status if status.is_server_error() => return Err(RequestFault::Failed(status, wish())),
             // Some nodes put the JSON-RPC error object under another 4xx: its body says more than its status.
             _ => {}
         }
@@ -105,7 +105,7 @@ impl Connection {
         while let Some(chunk) = response.chunk().await.map_err(|error| fault(&error))? {
             let size = bytes.len().saturating_add(chunk.len());
             if size > bounds.bytes_max {
-                return Ok(Reply { parsed: Ok(Parsed::TooLarge), status, date });
+                return Ok(HttpReply { parsed: Ok(Parsed::TooLarge), status, date });
             }
             if let Some((small, large)) = bounds.large
                 && size > small
@@ -118,22 +118,22 @@ impl Connection {
         }
         let parsed = parse(&bytes, calls.len());
         drop(turn);
-        Ok(Reply { parsed, status, date })
+        Ok(HttpReply { parsed, status, date })
     }
 }
 
 /// The client's own error text names the address, so only its kind is kept.
-fn fault(error: &reqwest::Error) -> Fault {
+fn fault(error: &reqwest::Error) -> RequestFault {
     if error.is_timeout() {
-        Fault::Timeout
+        RequestFault::Timeout
     } else if error.is_decode() || error.is_body() {
-        Fault::BrokeOff
+        RequestFault::BrokeOff
     } else {
-        Fault::Unreachable
+        RequestFault::Unreachable
     }
 }
 
-/// Seconds, or a date. A date that has passed is no wish.
+/// Seconds, or a date. A date that has passed is ignored.
 fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     match text.parse::<u64>() {

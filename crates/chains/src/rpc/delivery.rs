@@ -1,5 +1,5 @@
-//! One batch on its way: sent to the endpoint that is asked next, sent again to another when the first keeps silent or fails, and each
-//! caller handed its answer as soon as there is one.
+//! Delivery of one batch: sent to the next endpoint, hedged or retried at another when the first is silent or fails. Each caller gets its
+//! answer as soon as there is one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,9 +22,9 @@ const ATTEMPTS_MAX: u32 = 3;
 const BACKOFF_MILLIS: u64 = 150;
 /// A request that has had no answer for this long is sent to another endpoint too; the first answer counts.
 pub(super) const HEDGE_MILLIS: u64 = 2_000;
-/// When nobody else could be asked then, it is looked again after this long.
+/// When no other endpoint could be asked then, it is checked again after this long.
 const HEDGE_AGAIN_MILLIS: u64 = 500;
-/// Endpoints are given up this long before their callers do, so that a silence is noted and told as one.
+/// Requests are given up this long before their callers' deadline, so that a silent endpoint is recorded and reported as a timeout.
 const LAST_WORD_MILLIS: u64 = 50;
 
 /// One call that waits for its answer.
@@ -39,7 +39,7 @@ pub(super) struct Pending {
     pub(super) reply: oneshot::Sender<(Answered, UndeliveredAnswers)>,
 }
 
-/// When a call goes out: when others have had time to join it, or at once since they have joined it already.
+/// When a call is sent: after others had time to join it, or at once because they have joined already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Moment {
     Gathering,
@@ -58,15 +58,15 @@ pub(super) fn is_trace(method: &str) -> bool {
     method.contains("trace")
 }
 
-/// Callers that still wait, by the place of their call in the batch.
+/// Calls without an answer yet, by their index in the batch.
 #[derive(Debug)]
-struct Desk<'a> {
-    waiting: Vec<Option<Waiting>>,
+struct UnansweredCalls<'a> {
+    waiting: Vec<Option<UnansweredCall>>,
     undelivered: &'a UndeliveredAnswers,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct UnansweredCall {
     reply: oneshot::Sender<(Answered, UndeliveredAnswers)>,
     deadline: Instant,
     is_trace: bool,
@@ -74,8 +74,8 @@ struct Waiting {
     failure: Option<UpstreamError>,
 }
 
-impl Waiting {
-    /// A caller that has gone needs no answer.
+impl UnansweredCall {
+    /// A caller that was dropped needs no answer.
     fn tell(self, by: usize, answer: Result<Box<RawValue>, CallError>, undelivered: &UndeliveredAnswers) {
         let _ = self.reply.send((Answered { by: Some(by), answer }, undelivered.clone()));
     }
@@ -88,9 +88,9 @@ impl Waiting {
     }
 }
 
-impl Desk<'_> {
-    /// The places that wait still. Whoever has gone needs no answer: the first chain that had the hash won. Whose time is up is
-    /// told so.
+impl UnansweredCalls<'_> {
+    /// The indexes of calls that still wait. Callers that were dropped are removed (the first chain that had the hash won); callers past
+    /// their deadline are told so.
     fn open(&mut self) -> Vec<usize> {
         let now = Instant::now();
         let mut open = Vec::new();
@@ -112,7 +112,7 @@ impl Desk<'_> {
         self.waiting.iter().flatten().map(|waiting| waiting.deadline).min()
     }
 
-    /// Hands out what is an answer. What is none is kept waiting, to be asked again.
+    /// Delivers the answers. Calls that failed upstream keep waiting, to be retried.
     fn hand_out(&mut self, by: usize, places: &[usize], answers: Answers) {
         for (place, answer) in places.iter().zip(answers) {
             let Some(slot) = self.waiting.get_mut(*place) else { continue };
@@ -132,7 +132,7 @@ impl Desk<'_> {
         }
     }
 
-    /// What they are told if their time is up before anybody answers.
+    /// The failure to report if their deadline passes before an answer.
     fn note(&mut self, error: UpstreamError) {
         for waiting in self.waiting.iter_mut().flatten() {
             waiting.failure = Some(error);
@@ -162,15 +162,16 @@ pub(super) async fn deliver(roster: &Arc<Roster>, batch: Vec<Pending>) {
     let deadline = latest.checked_sub(Duration::from_millis(LAST_WORD_MILLIS)).unwrap_or(latest);
     let avoid = batch.first().map(|pending| pending.avoid).unwrap_or_default();
     let mut calls = Vec::with_capacity(batch.len());
-    let mut desk = Desk { waiting: Vec::with_capacity(batch.len()), undelivered: roster.undelivered() };
+    let mut unanswered =
+        UnansweredCalls { waiting: Vec::with_capacity(batch.len()), undelivered: roster.undelivered() };
     for Pending { method, params, deadline, reply, .. } in batch {
         calls.push((method, params));
-        desk.waiting.push(Some(Waiting { reply, deadline, is_trace: is_trace(method), failure: None }));
+        unanswered.waiting.push(Some(UnansweredCall { reply, deadline, is_trace: is_trace(method), failure: None }));
     }
     let mut tried = Endpoints::default();
     let mut attempts = 0;
     let mut failure = None;
-    while !desk.open().is_empty() {
+    while !unanswered.open().is_empty() {
         let ticket = match next_ticket(roster, avoid, tried, attempts, deadline).await {
             Ok(ticket) => ticket,
             Err(error) => {
@@ -181,32 +182,32 @@ pub(super) async fn deliver(roster: &Arc<Roster>, batch: Vec<Pending>) {
         let at = ticket.at();
         tried = tried.with(at);
         let race = Race { roster, calls: &calls, avoid: avoid.and(tried), deadline };
-        let outcome = race.run(ticket, &mut desk).await;
+        let outcome = race.run(ticket, &mut unanswered).await;
         match outcome {
             Ok(()) => {}
             Err(error) => {
                 failure = Some(error);
-                desk.note(error);
+                unanswered.note(error);
             }
         }
         // A rate limit costs time, and time is bounded; anything else costs an attempt.
-        let is_limited = outcome == Err(UpstreamError::RateLimited) || desk.is_limited();
+        let is_limited = outcome == Err(UpstreamError::RateLimited) || unanswered.is_limited();
         attempts = if is_limited { attempts } else { attempts.saturating_add(1) };
-        // A flood is no better the second time.
+        // An answer that is too large would be too large again.
         let is_flooded = outcome == Err(TOO_LARGE) && roster.covers(avoid.and(tried));
         if attempts >= ATTEMPTS_MAX || is_flooded || Instant::now() >= deadline {
             break;
         }
     }
-    let left = desk.open().len();
+    let left = unanswered.open().len();
     if left > 0 {
         let failure = failure.unwrap_or(UpstreamError::Unavailable);
         tracing::warn!(chain = %roster.chain().slug, calls = left, code = failure.code(), "upstream gave no answer");
-        desk.give_up(failure);
+        unanswered.give_up(failure);
     }
 }
 
-/// An endpoint that was not tried yet, if one may be asked now; else whoever may be asked first, after a pause.
+/// An endpoint that was not tried yet, if one may be asked now; else the first that may be asked, after a pause.
 async fn next_ticket(
     roster: &Arc<Roster>,
     avoid: Endpoints,
@@ -230,16 +231,16 @@ async fn next_ticket(
     roster.ticket(avoid, deadline).await
 }
 
-/// One round of a delivery: a request and, when it takes too long, a second one beside it.
+/// One attempt of a delivery: a request and, when it takes too long, a second one (a hedge) at the same time.
 struct Race<'a> {
     roster: &'a Arc<Roster>,
     calls: &'a [(&'static str, Value)],
-    /// Not to be asked beside the first.
+    /// Not to be asked for the hedge.
     avoid: Endpoints,
     deadline: Instant,
 }
 
-struct Leg {
+struct RequestResult {
     at: usize,
     places: Vec<usize>,
     outcome: Result<Sent, UpstreamError>,
@@ -247,27 +248,27 @@ struct Leg {
 
 impl Race<'_> {
     /// Ends when everybody has an answer or no request is under way. An error when no request brought any answer.
-    async fn run(&self, first: Ticket, desk: &mut Desk<'_>) -> Result<(), UpstreamError> {
+    async fn run(&self, first: Ticket, unanswered: &mut UnansweredCalls<'_>) -> Result<(), UpstreamError> {
         let (first_at, first_sent) = (first.at(), first.sent());
-        let places = desk.open();
-        desk.forget_failures();
+        let places = unanswered.open();
+        unanswered.forget_failures();
         let mut hedge_at = first_sent + Duration::from_millis(HEDGE_MILLIS);
-        let mut is_hedged = places.iter().all(|place| desk.is_trace(*place));
+        let mut is_hedged = places.iter().all(|place| unanswered.is_trace(*place));
         let mut is_first_under_way = true;
         let mut result = Err(UpstreamError::Unavailable);
-        let mut legs = FuturesUnordered::new();
-        legs.push(self.leg(first, places));
+        let mut requests = FuturesUnordered::new();
+        requests.push(self.request(first, places));
         loop {
-            let wake = desk.earliest_deadline().unwrap_or(self.deadline);
+            let wake = unanswered.earliest_deadline().unwrap_or(self.deadline);
             tokio::select! {
                 biased;
-                leg = legs.next() => match leg {
+                ended = requests.next() => match ended {
                     None => return result,
-                    Some(Leg { at, places, outcome }) => {
+                    Some(RequestResult { at, places, outcome }) => {
                         is_first_under_way &= at != first_at;
                         match outcome {
                             Ok(sent) => {
-                                desk.hand_out(at, &places, sent.answers);
+                                unanswered.hand_out(at, &places, sent.answers);
                                 result = Ok(());
                             }
                             Err(error) if result.is_err() => result = Err(error),
@@ -276,19 +277,19 @@ impl Race<'_> {
                     }
                 },
                 () = tokio::time::sleep_until(hedge_at), if !is_hedged => {
-                    let hedges = self.hedges(first_at, desk);
+                    let hedges = self.hedges(first_at, unanswered);
                     // Others may be free a little later.
                     is_hedged = !hedges.is_empty() || self.roster.covers(self.avoid);
                     hedge_at = Instant::now() + Duration::from_millis(HEDGE_AGAIN_MILLIS);
                     for (ticket, places) in hedges {
-                        legs.push(self.leg(ticket, places));
+                        requests.push(self.request(ticket, places));
                     }
                 }
-                // Callers wait for different times; nothing is held up for those that have gone.
+                // Callers have different deadlines; nothing waits for those that were dropped.
                 () = tokio::time::sleep_until(wake) => {}
             }
-            let open = desk.open();
-            let are_plain_answered = open.iter().all(|place| desk.is_trace(*place));
+            let open = unanswered.open();
+            let are_plain_answered = open.iter().all(|place| unanswered.is_trace(*place));
             if are_plain_answered && is_first_under_way && result.is_ok() {
                 is_first_under_way = false;
                 self.roster.stalled(first_at, first_sent);
@@ -299,7 +300,7 @@ impl Race<'_> {
         }
     }
 
-    async fn leg(&self, ticket: Ticket, places: Vec<usize>) -> Leg {
+    async fn request(&self, ticket: Ticket, places: Vec<usize>) -> RequestResult {
         let calls: Vec<(&'static str, &Value)> = places
             .iter()
             .filter_map(|place| self.calls.get(*place))
@@ -307,14 +308,14 @@ impl Race<'_> {
             .collect();
         let are_slow = calls.iter().all(|(method, _)| is_trace(method));
         let at = ticket.at();
-        Leg { at, places, outcome: ticket.send(&calls, are_slow, self.deadline).await }
+        RequestResult { at, places, outcome: ticket.send(&calls, are_slow, self.deadline).await }
     }
 
-    /// What is sent beside a request that takes long: to another endpoint everything, traces apart; with no other endpoint, and
-    /// traces that may be what takes so long, the rest without them.
-    fn hedges(&self, first_at: usize, desk: &mut Desk<'_>) -> Vec<(Ticket, Vec<usize>)> {
+    /// The hedges of a slow request: to another endpoint everything, with traces in a request of their own; without another endpoint,
+    /// and where traces may be the slow part, the rest without them.
+    fn hedges(&self, first_at: usize, unanswered: &mut UnansweredCalls<'_>) -> Vec<(Ticket, Vec<usize>)> {
         let (traces, plain): (Vec<usize>, Vec<usize>) =
-            desk.open().into_iter().partition(|place| desk.is_trace(*place));
+            unanswered.open().into_iter().partition(|place| unanswered.is_trace(*place));
         if !traces.is_empty() {
             self.roster.set_traces_apart();
         }

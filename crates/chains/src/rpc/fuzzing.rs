@@ -6,7 +6,7 @@ use super::wire::{Parsed, parse};
 use crate::error::{CallError, UpstreamError};
 
 /// The first byte tells how many calls were sent, the rest is the body. Every call has one answer, and an answer is the first that carries
-/// the call's id; nothing else is ever believed, least of all an absence. Only an error may stand without an id, where one call was sent.
+/// the call's id; nothing else is ever believed, least of all an absence. Only an error may come without an id, where one call was sent.
 pub fn rpc_body(bytes: &[u8]) {
     const CALLS_MAX: u8 = 8;
     let Some((count, body)) = bytes.split_first() else { return };
@@ -23,7 +23,7 @@ pub fn rpc_body(bytes: &[u8]) {
     let (replies, only) = match serde_json::from_slice(body) {
         Ok(Value::Array(replies)) => (replies, None),
         Ok(one) => (vec![one.clone()], Some(one).filter(|_| count == 1)),
-        // Numbers that no type here holds; they are passed on as they stand.
+        // Numbers that no type here holds; they are passed on unchanged.
         Err(_) => return,
     };
     for (at, answer) in answers.iter().enumerate() {

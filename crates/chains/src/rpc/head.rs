@@ -10,7 +10,7 @@ use super::dialect::Dialect;
 
 /// How long a head is taken as current.
 const HEAD_SECONDS_MAX: u64 = 5;
-/// How long what one endpoint said is held against the others.
+/// How long the head of one endpoint is compared with the others.
 const REMEMBERED_SECONDS_MAX: u64 = 600;
 /// Behind the other endpoints by more than this, in the chain's own time or in blocks, is behind.
 const LAG_SECONDS_MAX: u64 = 30;
@@ -19,32 +19,32 @@ const LAG_BLOCKS_MAX: u64 = 64;
 const LAG_SLOTS_MAX: u64 = 75;
 /// A head this near to the wall clock shows that the chain is alive.
 const LIVE_SECONDS_MAX: u64 = 120;
-/// A chain that was seen alive and whose head is older than this stands still, or its node does.
+/// A chain that was seen alive and whose head is older than this has stopped, or its node has.
 const STALE_SECONDS_MAX: u64 = 900;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Head {
+pub(super) struct EndpointHead {
     pub(super) number: u64,
     /// Of the block, in Unix seconds.
     pub(super) time: Option<u64>,
     pub(super) seen: Instant,
 }
 
-/// Nodes are strangers: what is no head, or one from the future, is not kept.
-pub(super) fn read(dialect: &Dialect, answer: &RawValue, clock: u64, now: Instant) -> Option<Head> {
+/// Nodes are untrusted: what is not a head, or is from the future, is not kept.
+pub(super) fn read(dialect: &Dialect, answer: &RawValue, clock: u64, now: Instant) -> Option<EndpointHead> {
     let (number, time) = (dialect.read_head)(answer)?;
     let is_past = time.is_none_or(|time| time <= clock.saturating_add(LAG_SECONDS_MAX));
-    is_past.then_some(Head { number, time, seen: now })
+    is_past.then_some(EndpointHead { number, time, seen: now })
 }
 
-pub(super) fn is_due(head: Option<Head>, now: Instant) -> bool {
+pub(super) fn is_due(head: Option<EndpointHead>, now: Instant) -> bool {
     head.is_none_or(|head| now.duration_since(head.seen) >= Duration::from_secs(HEAD_SECONDS_MAX))
 }
 
 /// The heads of a chain's endpoints.
 #[derive(Debug)]
 pub(super) struct Heads {
-    heads: Vec<Option<Head>>,
+    heads: Vec<Option<EndpointHead>>,
     /// Some endpoint's head was once as young as the wall clock. A recorded chain, or a local one whose time was set, never is, and
     /// its age says nothing.
     is_alive: bool,
@@ -55,18 +55,18 @@ impl Heads {
         Self { heads: vec![None; count], is_alive: false }
     }
 
-    pub(super) fn of(&self, endpoint: usize) -> Option<Head> {
+    pub(super) fn of(&self, endpoint: usize) -> Option<EndpointHead> {
         self.heads.get(endpoint).copied().flatten()
     }
 
-    pub(super) fn keep(&mut self, endpoint: usize, head: Head, clock: u64) {
+    pub(super) fn keep(&mut self, endpoint: usize, head: EndpointHead, clock: u64) {
         self.is_alive |= head.time.is_some_and(|time| clock.saturating_sub(time) <= LIVE_SECONDS_MAX);
         if let Some(slot) = self.heads.get_mut(endpoint) {
             *slot = Some(head);
         }
     }
 
-    /// Known to be behind: of an endpoint whose head nobody knows that cannot be said.
+    /// Whether the endpoint is known to be behind; one whose head is unknown is not.
     pub(super) fn is_behind(&self, endpoint: usize, clock: u64, now: Instant) -> bool {
         let Some(own) = self.of(endpoint) else { return false };
         let is_stale = self.is_alive && own.time.is_some_and(|time| clock.saturating_sub(time) > STALE_SECONDS_MAX);
@@ -77,8 +77,8 @@ impl Heads {
     }
 }
 
-/// A head that was seen later has moved on meanwhile, and that is no lag: at most that much time is allowed for.
-fn lags(own: Head, other: Head) -> bool {
+/// A head that was seen later has advanced meanwhile, which is not lag: the time between the two sightings is allowed for.
+fn lags(own: EndpointHead, other: EndpointHead) -> bool {
     let apart = other.seen.saturating_duration_since(own.seen);
     match (own.time, other.time) {
         (Some(own_time), Some(time)) => {
@@ -101,8 +101,8 @@ mod tests {
 
     const CLOCK: u64 = 1_800_000_000;
 
-    fn head(number: u64, time: u64, seen: Instant) -> Head {
-        Head { number, time: Some(time), seen }
+    fn head(number: u64, time: u64, seen: Instant) -> EndpointHead {
+        EndpointHead { number, time: Some(time), seen }
     }
 
     #[test]
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn slots_are_compared_by_number() {
         let now = Instant::now();
-        let slot = |number| Head { number, time: None, seen: now };
+        let slot = |number| EndpointHead { number, time: None, seen: now };
         let mut heads = Heads::new(2);
         heads.keep(0, slot(10_000), CLOCK);
         heads.keep(1, slot(10_020), CLOCK);

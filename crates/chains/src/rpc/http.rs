@@ -12,8 +12,8 @@ use serde_json::value::RawValue;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-pub(super) use super::connection::Call;
-use super::connection::{Bounds, Connection, Fault};
+pub(super) use super::connection::RpcCall;
+use super::connection::{Bounds, Connection, RequestFault};
 use super::dialect::Dialect;
 use super::wire::{Answers, Parsed};
 use super::{BATCH_CALLS_MAX, InvalidEndpoint, meter};
@@ -68,26 +68,26 @@ pub(super) enum HeadPiggyback {
 
 /// Why an endpoint said nothing usable, and how long it wants to be left alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Failure {
+pub(super) struct EndpointFailure {
     pub(super) error: UpstreamError,
     pub(super) wish: Option<Duration>,
 }
 
-impl From<UpstreamError> for Failure {
+impl From<UpstreamError> for EndpointFailure {
     fn from(error: UpstreamError) -> Self {
         Self { error, wish: None }
     }
 }
 
-impl From<Fault> for Failure {
-    fn from(fault: Fault) -> Self {
+impl From<RequestFault> for EndpointFailure {
+    fn from(fault: RequestFault) -> Self {
         let (error, wish) = match fault {
-            Fault::Unwritten => (UpstreamError::BadResponse("the request could not be written"), None),
-            Fault::Timeout => (UpstreamError::Timeout, None),
-            Fault::BrokeOff => (UpstreamError::BadResponse("the answer broke off"), None),
-            Fault::RateLimited(wish) => (UpstreamError::RateLimited, wish),
-            Fault::Unreachable | Fault::Forbidden => (UpstreamError::Unavailable, None),
-            Fault::Failed(_, wish) => (UpstreamError::Unavailable, wish),
+            RequestFault::Unwritten => (UpstreamError::BadResponse("the request could not be written"), None),
+            RequestFault::Timeout => (UpstreamError::Timeout, None),
+            RequestFault::BrokeOff => (UpstreamError::BadResponse("the answer broke off"), None),
+            RequestFault::RateLimited(wish) => (UpstreamError::RateLimited, wish),
+            RequestFault::Unreachable | RequestFault::Forbidden => (UpstreamError::Unavailable, None),
+            RequestFault::Failed(_, wish) => (UpstreamError::Unavailable, wish),
         };
         Self { error, wish }
     }
@@ -116,7 +116,7 @@ impl Endpoint {
         self.dialect.chain_id_method.is_some() && !self.chain_checked.load(Ordering::Acquire)
     }
 
-    /// What stood behind the address may be another node now.
+    /// The address may lead to another node now.
     pub(super) fn forget_chain(&self) {
         self.chain_checked.store(false, Ordering::Release);
     }
@@ -125,10 +125,10 @@ impl Endpoint {
     /// the endpoint that is asked first; to another, they go in two requests.
     pub(super) async fn send(
         &self,
-        calls: &[Call<'_>],
+        calls: &[RpcCall<'_>],
         head: HeadPiggyback,
         deadline: Instant,
-    ) -> Result<Sent, Failure> {
+    ) -> Result<Sent, EndpointFailure> {
         let chain_id = self.dialect.chain_id_method.filter(|_| self.must_check_chain());
         let checks = chain_id.is_some();
         let asked = calls.len().saturating_add(usize::from(checks));
@@ -141,7 +141,7 @@ impl Endpoint {
         let no_params = Value::Array(Vec::new());
         let (head_method, head_params) = self.dialect.head;
         let head_params = head_params();
-        let mut all: Vec<Call<'_>> = Vec::with_capacity(calls.len().saturating_add(PIGGYBACK_CALLS_MAX));
+        let mut all: Vec<RpcCall<'_>> = Vec::with_capacity(calls.len().saturating_add(PIGGYBACK_CALLS_MAX));
         all.extend(chain_id.map(|method| (method, &no_params)));
         all.extend(asks_head.then_some((head_method, &head_params)));
         all.extend_from_slice(calls);
@@ -158,7 +158,11 @@ impl Endpoint {
     }
 
     /// Halves a batch that the endpoint refuses as a batch, and remembers the size.
-    fn send_split<'a>(&'a self, calls: &'a [Call<'a>], deadline: Instant) -> BoxFuture<'a, Result<Answers, Failure>> {
+    fn send_split<'a>(
+        &'a self,
+        calls: &'a [RpcCall<'a>],
+        deadline: Instant,
+    ) -> BoxFuture<'a, Result<Answers, EndpointFailure>> {
         Box::pin(async move {
             let most = self.batch_max.load(Ordering::Relaxed).max(1);
             if calls.len() > most {
@@ -176,7 +180,7 @@ impl Endpoint {
                 }
                 Parsed::RefusedBatch => Ok(vec![Err(CallError::Refused)]),
                 Parsed::TooLarge if calls.len() > 1 => self.send_parts(calls, half, 1, deadline).await,
-                // A small question is never answered at such length but by a node that floods everything.
+                // Only a node that floods every answer sends this much for a small call.
                 Parsed::TooLarge if bytes_max(self.dialect, calls) <= SMALL_RESPONSE_BYTES_MAX => Err(TOO_LARGE.into()),
                 Parsed::TooLarge => Ok(vec![Err(CallError::Upstream(TOO_LARGE))]),
             }
@@ -185,11 +189,11 @@ impl Endpoint {
 
     async fn send_parts(
         &self,
-        calls: &[Call<'_>],
+        calls: &[RpcCall<'_>],
         size: usize,
         at_once: usize,
         deadline: Instant,
-    ) -> Result<Answers, Failure> {
+    ) -> Result<Answers, EndpointFailure> {
         let mut parts = Vec::new();
         for part in calls.chunks(size.max(1)) {
             parts.push(self.send_split(part, deadline));
@@ -198,7 +202,7 @@ impl Endpoint {
         Ok(answers.into_iter().flatten().collect())
     }
 
-    /// A node that was too busy for a batch once is not held to small ones for good.
+    /// A node that was once too busy for a batch gets larger batches again.
     fn offer_more(&self) {
         if self.good_batches.fetch_add(1, Ordering::Relaxed) >= GOOD_BATCHES_MAX {
             self.good_batches.store(0, Ordering::Relaxed);
@@ -209,12 +213,12 @@ impl Endpoint {
     }
 
     /// One HTTP request.
-    async fn exchange(&self, calls: &[Call<'_>], deadline: Instant) -> Result<Parsed, Failure> {
+    async fn exchange(&self, calls: &[RpcCall<'_>], deadline: Instant) -> Result<Parsed, EndpointFailure> {
         let begun = Instant::now();
         let bytes_max = bytes_max(self.dialect, calls);
         let bounds = Bounds { bytes_max, large: Some((SMALL_RESPONSE_BYTES_MAX, &self.large)) };
         let said = match tokio::time::timeout_at(deadline, self.connection.post(calls, bounds)).await {
-            Ok(Ok(reply)) => reply.parsed.map_err(Failure::from),
+            Ok(Ok(reply)) => reply.parsed.map_err(EndpointFailure::from),
             Ok(Err(fault)) => Err(fault.into()),
             Err(_) => Err(UpstreamError::Timeout.into()),
         };
@@ -223,8 +227,8 @@ impl Endpoint {
     }
 }
 
-/// Only logs, traces and data are large. A node that floods every question is found out by the small ones.
-fn bytes_max(dialect: &Dialect, calls: &[Call<'_>]) -> usize {
+/// Only logs, traces and data are large. A node that floods every answer is detected by the small ones.
+fn bytes_max(dialect: &Dialect, calls: &[RpcCall<'_>]) -> usize {
     let most = |method: &str| dialect.large_answers.iter().find(|(large, _)| *large == method).map(|(_, bytes)| *bytes);
     let all = calls.iter().map(|(method, _)| most(method).unwrap_or(SMALL_RESPONSE_BYTES_MAX));
     all.fold(0, usize::saturating_add).min(RPC_RESPONSE_BYTES_MAX)

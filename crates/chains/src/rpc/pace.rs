@@ -7,10 +7,10 @@ use tokio::time::Instant;
 
 use crate::error::UpstreamError;
 
-/// HTTP requests under way at once, per endpoint: never more, whatever it bears.
+/// Upper bound of the window: HTTP requests under way at once, per endpoint.
 const WINDOW_REQUESTS_MAX: u32 = 16;
 const WINDOW_REQUESTS_FIRST: u32 = 8;
-/// A rate is kept only after a rate limit was met, and forgotten once it has grown past this.
+/// A rate applies only after a rate limit was met, and is dropped once it has grown past this.
 const RATE_PER_SECOND_MAX: u32 = 100;
 /// Pause after a rate limit that names no time of its own; it doubles while the limit is met in a row.
 const PAUSE_MILLIS: u64 = 250;
@@ -36,7 +36,7 @@ pub(super) struct Pace {
     second: (Instant, u32),
     paused_until: Option<Instant>,
     pauses: u32,
-    /// Requests that were sent before this share the blame for one failure.
+    /// Failures of requests that were sent before this count as the one that was counted already.
     cut_at: Option<Instant>,
     answered_at: Option<Instant>,
     failures: u32,
@@ -60,7 +60,7 @@ pub(super) enum Admission {
     Ready,
     /// The breaker is open, and it is time to try.
     Test,
-    /// Not before this instant, by the endpoint's own wish or rate; and what it said last.
+    /// Not before this instant, as the endpoint asked or by its rate; with its last error.
     Later(Instant, UpstreamError),
     /// The window is full; a request that ends makes room.
     Full,
@@ -105,7 +105,7 @@ impl Pace {
         }
     }
 
-    /// Whoever was admitted says so before it sends.
+    /// Called by an admitted request before it is sent.
     pub(super) fn start(&mut self, now: Instant) {
         self.in_flight = self.in_flight.saturating_add(1);
         if let Breaker::Open { .. } = self.breaker {
@@ -134,7 +134,7 @@ impl Pace {
         }
     }
 
-    /// The endpoint refused for its rate limit, as a whole or for some of the calls. That is no fault: the breaker stays closed.
+    /// The endpoint refused for its rate limit, as a whole or for some of the calls. That is not a failure: the breaker stays closed.
     pub(super) fn limited(&mut self, now: Instant, sent: Instant, wish: Option<Duration>) {
         self.end();
         self.settle_test(now);
@@ -167,7 +167,7 @@ impl Pace {
         if let Some(wish) = wish {
             self.pause(now + bounded(wish));
         }
-        // An endpoint that answered others meanwhile is slow with this request, not gone.
+        // An endpoint that answered other requests meanwhile is slow with this one, not down.
         let is_gone = error == UpstreamError::Timeout && self.answered_at.is_none_or(|at| at < sent);
         // A node of another chain is of no use, however often it is asked.
         let is_foreign = matches!(error, UpstreamError::Inconsistent(_));
@@ -198,7 +198,7 @@ impl Pace {
         self.in_flight = self.in_flight.saturating_sub(1);
     }
 
-    /// A test that showed nothing is made again at once.
+    /// A test that ended without a result is repeated at once.
     fn settle_test(&mut self, now: Instant) {
         if self.breaker == Breaker::Testing {
             self.breaker = Breaker::Open { until: now };

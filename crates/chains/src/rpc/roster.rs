@@ -1,5 +1,5 @@
 //! The endpoints of one chain, in the operator's order, and which of them is asked next: the first that is well, not pausing and not
-//! full. One whose breaker is open is tested beside the traffic while others are well, and by the traffic when none is.
+//! full. One whose breaker is open is tested by a request of its own while others are well, and by the traffic when none is.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -10,16 +10,16 @@ use tokio::time::Instant;
 
 use super::dialect::Dialect;
 use super::head::{self, Heads};
-use super::http::{Call, Endpoint, Failure, HeadPiggyback, LARGE_ANSWERS_MAX, Sent};
+use super::http::{Endpoint, EndpointFailure, HeadPiggyback, LARGE_ANSWERS_MAX, RpcCall, Sent};
 use super::pace::{Admission, Pace};
 use super::{InvalidEndpoint, meter};
 use crate::error::{CallError, UpstreamError};
 
 /// Endpoints of one chain; more are refused when the chain is set up.
 const ENDPOINTS_MAX: usize = 64;
-/// A test of an endpoint beside the traffic is given up after this long.
+/// A test by a request of its own is given up after this long.
 const TEST_SECONDS_MAX: u64 = 3;
-/// How long a request waits for the outcome of a test that another one makes, when there is nobody else to ask.
+/// How long a request waits for the outcome of another request's test, when there is no other endpoint to ask.
 const TEST_WAIT_MILLIS_MAX: u64 = 300;
 /// How long traces go in requests of their own after one of them was slow.
 const TRACES_APART_SECONDS: u64 = 300;
@@ -28,16 +28,16 @@ const TRACES_APART_SECONDS: u64 = 300;
 pub(super) struct Roster {
     chain: Arc<Chain>,
     dialect: &'static Dialect,
-    lines: Vec<Line>,
+    endpoints: Vec<PacedEndpoint>,
     heads: Mutex<Heads>,
     traces_apart: Mutex<Option<Instant>>,
-    /// Something ended: whoever waits for a place looks again.
+    /// Notified when a request ends: tasks that wait for a free slot check again.
     changed: Notify,
     undelivered: UndeliveredAnswers,
 }
 
 #[derive(Debug)]
-struct Line {
+struct PacedEndpoint {
     endpoint: Endpoint,
     pace: Mutex<Pace>,
 }
@@ -76,13 +76,13 @@ impl Endpoints {
     }
 }
 
-/// Whom to ask now.
+/// Which endpoint to ask now.
 #[derive(Debug)]
 pub(super) enum Pick {
     Ticket(Ticket),
-    /// Nobody before this instant, by their own wish.
+    /// None before this instant: the endpoints asked for a pause, or their rate needs one.
     Later(Instant, UpstreamError),
-    /// The end of another request makes room, if this instant does not come before.
+    /// All are full: retry when a request ends, or at this instant.
     Full(Option<Instant>),
     Testing(UpstreamError),
     Refused(UpstreamError),
@@ -95,16 +95,16 @@ impl Roster {
         }
         let large = Arc::new(Semaphore::new(LARGE_ANSWERS_MAX));
         let now = Instant::now();
-        let line = |url: &String| {
+        let paced = |url: &String| {
             let endpoint = Endpoint::new(Arc::clone(&chain), dialect, url, Arc::clone(&large))?;
-            Ok(Line { endpoint, pace: Mutex::new(Pace::new(now)) })
+            Ok(PacedEndpoint { endpoint, pace: Mutex::new(Pace::new(now)) })
         };
-        let lines = urls.iter().map(line).collect::<Result<Vec<_>, _>>()?;
-        let heads = Mutex::new(Heads::new(lines.len()));
+        let endpoints = urls.iter().map(paced).collect::<Result<Vec<_>, _>>()?;
+        let heads = Mutex::new(Heads::new(endpoints.len()));
         Ok(Self {
             chain,
             dialect,
-            lines,
+            endpoints,
             heads,
             traces_apart: Mutex::new(None),
             changed: Notify::new(),
@@ -121,35 +121,35 @@ impl Roster {
     }
 
     pub(super) fn count(&self) -> usize {
-        self.lines.len()
+        self.endpoints.len()
     }
 
     pub(super) fn covers(&self, asked: Endpoints) -> bool {
-        (0..self.lines.len()).all(|one| asked.has(one))
+        (0..self.endpoints.len()).all(|one| asked.has(one))
     }
 
     /// Calls that are best gathered for one request, as the endpoint takes them that is asked first.
     pub(super) fn batch_calls(&self) -> usize {
-        let well = self.lines.iter().position(|line| !lock(&line.pace).is_open()).unwrap_or_default();
-        self.lines.get(well).map_or(1, |line| line.endpoint.batch_calls(self.wants_head(well)))
+        let well = self.endpoints.iter().position(|paced| !lock(&paced.pace).is_open()).unwrap_or_default();
+        self.endpoints.get(well).map_or(1, |paced| paced.endpoint.batch_calls(self.wants_head(well)))
     }
 
     fn wants_head(&self, at: usize) -> HeadPiggyback {
         match lock(&self.heads).of(at) {
-            // Without one, its word that there is nothing would be taken for granted.
+            // Without a head, an answer that there is nothing could not be checked for lag.
             None => HeadPiggyback::Now,
             head if head::is_due(head, Instant::now()) => HeadPiggyback::IfRoom,
             Some(_) => HeadPiggyback::No,
         }
     }
 
-    /// What a caller would be told at once: nobody is well, and it is not yet time to test.
+    /// The failure to report at once: every breaker is open, and none is due for a test.
     pub(super) fn refusal(&self, avoid: Endpoints) -> Option<UpstreamError> {
         let avoid = self.soften(avoid);
         let now = Instant::now();
         let mut refusal = None;
-        for (_, line) in self.others(avoid) {
-            match lock(&line.pace).admission(now) {
+        for (_, paced) in self.others(avoid) {
+            match lock(&paced.pace).admission(now) {
                 Admission::Open(error) => refusal = refusal.or(Some(error)),
                 Admission::Ready | Admission::Test | Admission::Later(..) | Admission::Full | Admission::Testing(_) => {
                     return None;
@@ -176,7 +176,7 @@ impl Roster {
                     }
                     until
                 }
-                // Nobody can be asked in time: better said now than after a wait in vain.
+                // No endpoint can be asked before the deadline, so fail now.
                 Pick::Later(until, error) if until >= deadline => return Err(error),
                 Pick::Later(until, _) => until,
                 Pick::Full(until) => until.unwrap_or(deadline),
@@ -191,15 +191,15 @@ impl Roster {
         }
     }
 
-    /// Looks once. Endpoints to avoid are asked only when there are no others at all.
+    /// One check. Endpoints to avoid are asked only when there are no others at all.
     pub(super) fn pick(self: &Arc<Self>, avoid: Endpoints) -> Pick {
         let avoid = self.soften(avoid);
         let now = Instant::now();
         let (mut ready, mut due) = (None, Vec::new());
         let (mut later, mut is_full) = (None::<(Instant, UpstreamError)>, false);
         let (mut testing, mut open) = (None, None);
-        for (at, line) in self.others(avoid) {
-            let mut pace = lock(&line.pace);
+        for (at, paced) in self.others(avoid) {
+            let mut pace = lock(&paced.pace);
             match pace.admission(now) {
                 Admission::Ready if ready.is_none() => {
                     pace.start(now);
@@ -233,7 +233,7 @@ impl Roster {
         }
     }
 
-    /// An endpoint that kept silent while another answered.
+    /// An endpoint did not answer while another did.
     pub(super) fn stalled(&self, at: usize, sent: Instant) {
         self.note(at, |pace, now| pace.stalled(now, sent));
     }
@@ -251,26 +251,26 @@ impl Roster {
         lock(&self.heads).is_behind(at, clock(), Instant::now())
     }
 
-    fn others(&self, avoid: Endpoints) -> impl Iterator<Item = (usize, &Line)> {
-        self.lines.iter().enumerate().filter(move |(at, _)| !avoid.has(*at))
+    fn others(&self, avoid: Endpoints) -> impl Iterator<Item = (usize, &PacedEndpoint)> {
+        self.endpoints.iter().enumerate().filter(move |(at, _)| !avoid.has(*at))
     }
 
     fn soften(&self, avoid: Endpoints) -> Endpoints {
         if self.covers(avoid) { Endpoints::default() } else { avoid }
     }
 
-    /// Changes what is known of an endpoint, and wakes whoever waits for it.
+    /// Changes what is known of an endpoint, and wakes the tasks that wait for it.
     fn note(&self, at: usize, change: impl FnOnce(&mut Pace, Instant)) {
-        let Some(line) = self.lines.get(at) else { return };
+        let Some(paced) = self.endpoints.get(at) else { return };
         let (before, after) = {
-            let mut pace = lock(&line.pace);
+            let mut pace = lock(&paced.pace);
             let before = pace.is_open();
             change(&mut pace, Instant::now());
             (before, pace.is_open())
         };
         match (before, after) {
             (false, true) => {
-                line.endpoint.forget_chain();
+                paced.endpoint.forget_chain();
                 meter::breaker_opened(&self.chain.slug);
                 tracing::warn!(chain = %self.chain.slug, endpoint = at, "an upstream endpoint is set aside");
             }
@@ -309,15 +309,15 @@ impl Ticket {
     /// Sends the calls. Slow ones that fail for their own sake do not count against the endpoint.
     pub(super) async fn send(
         mut self,
-        calls: &[Call<'_>],
+        calls: &[RpcCall<'_>],
         are_slow: bool,
         deadline: Instant,
     ) -> Result<Sent, UpstreamError> {
         let roster = Arc::clone(&self.roster);
         let (at, sent) = (self.at, self.sent);
-        let Some(line) = roster.lines.get(at) else { return Err(UpstreamError::Unavailable) };
+        let Some(paced) = roster.endpoints.get(at) else { return Err(UpstreamError::Unavailable) };
         let head = if are_slow { HeadPiggyback::No } else { roster.wants_head(at) };
-        let answer = line.endpoint.send(calls, head, deadline).await;
+        let answer = paced.endpoint.send(calls, head, deadline).await;
         self.is_settled = true;
         match &answer {
             Ok(said) => {
@@ -328,11 +328,11 @@ impl Ticket {
                     roster.note(at, Pace::good);
                 }
             }
-            Err(Failure { error: UpstreamError::RateLimited, wish }) => {
+            Err(EndpointFailure { error: UpstreamError::RateLimited, wish }) => {
                 roster.note(at, |pace, now| pace.limited(now, sent, *wish));
             }
             Err(_) if are_slow => roster.note(at, Pace::told_nothing),
-            Err(Failure { error, wish }) => roster.note(at, |pace, now| pace.failed(now, sent, *error, *wish)),
+            Err(EndpointFailure { error, wish }) => roster.note(at, |pace, now| pace.failed(now, sent, *error, *wish)),
         }
         answer.map_err(|failure| failure.error)
     }

@@ -8,8 +8,8 @@ use tokio::time::Instant;
 
 use super::roster::Endpoints;
 
-/// How long an endpoint's word that it does not offer a method is believed. What was read without the method, because no endpoint
-/// offered it, is kept no longer than this either.
+/// How long an endpoint counts as not offering a method that it refused. What was read without the method, because no endpoint
+/// offered it, is cached no longer than this either.
 pub const UNSUPPORTED_SECONDS_MAX: u64 = 600;
 
 /// When which endpoint refused which method. Methods are ours, so there are few.

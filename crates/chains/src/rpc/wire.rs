@@ -1,4 +1,4 @@
-//! The wire format: what is sent, and how a reply is matched to it. Nodes are strangers, so ids are checked, missing members
+//! The wire format: what is sent, and how a reply is matched to it. Nodes are untrusted, so ids are checked, missing members
 //! are errors, and surplus ones are ignored.
 
 use std::fmt;
@@ -31,7 +31,7 @@ pub(super) const MISSING: UpstreamError = UpstreamError::BadResponse("an answer 
 const CONTRADICTION: UpstreamError = UpstreamError::BadResponse("two answers to one call");
 
 #[derive(Default)]
-struct Reply<'a> {
+struct CallReply<'a> {
     id: Option<&'a RawValue>,
     result: Option<&'a RawValue>,
     error: Option<&'a RawValue>,
@@ -39,7 +39,7 @@ struct Reply<'a> {
 
 #[derive(Deserialize)]
 #[serde(field_identifier, rename_all = "lowercase")]
-enum Field {
+enum ReplyMember {
     Id,
     Result,
     Error,
@@ -47,25 +47,25 @@ enum Field {
     Other,
 }
 
-/// By hand, because what is derived also takes an array for an object, and its members by their places.
-impl<'de> Deserialize<'de> for Reply<'de> {
+/// By hand, because a derived implementation also takes an array for an object, with its members by position.
+impl<'de> Deserialize<'de> for CallReply<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Members;
-        impl<'de> Visitor<'de> for Members {
-            type Value = Reply<'de>;
+        struct ReplyVisitor;
+        impl<'de> Visitor<'de> for ReplyVisitor {
+            type Value = CallReply<'de>;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("a reply")
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
-                let mut reply = Reply::default();
+                let mut reply = CallReply::default();
                 while let Some(field) = members.next_key()? {
                     let (name, slot) = match field {
-                        Field::Id => ("id", &mut reply.id),
-                        Field::Result => ("result", &mut reply.result),
-                        Field::Error => ("error", &mut reply.error),
-                        Field::Other => {
+                        ReplyMember::Id => ("id", &mut reply.id),
+                        ReplyMember::Result => ("result", &mut reply.result),
+                        ReplyMember::Error => ("error", &mut reply.error),
+                        ReplyMember::Other => {
                             members.next_value::<IgnoredAny>()?;
                             continue;
                         }
@@ -77,11 +77,11 @@ impl<'de> Deserialize<'de> for Reply<'de> {
                 Ok(reply)
             }
         }
-        deserializer.deserialize_map(Members)
+        deserializer.deserialize_map(ReplyVisitor)
     }
 }
 
-impl Reply<'_> {
+impl CallReply<'_> {
     fn says_as(&self, other: &Self) -> bool {
         self.result.map(RawValue::get) == other.result.map(RawValue::get)
             && self.error.map(RawValue::get) == other.error.map(RawValue::get)
@@ -118,7 +118,7 @@ pub(super) fn parse(body: &[u8], count: usize) -> Result<Parsed, UpstreamError> 
     if text.trim_start().starts_with('[') {
         return members(text, count).map(|replies| Parsed::Answers(by_id(replies, count)));
     }
-    let reply: Reply<'_> = serde_json::from_str(text).map_err(|_| UpstreamError::BadResponse("not JSON-RPC"))?;
+    let reply: CallReply<'_> = serde_json::from_str(text).map_err(|_| UpstreamError::BadResponse("not JSON-RPC"))?;
     match answer(&reply) {
         // A node too busy to read a request says so without its id.
         Err(CallError::Upstream(error)) => Err(error),
@@ -131,12 +131,12 @@ pub(super) fn parse(body: &[u8], count: usize) -> Result<Parsed, UpstreamError> 
 }
 
 /// The members of a batch, counted while they are read.
-fn members(text: &str, count: usize) -> Result<Vec<Reply<'_>>, UpstreamError> {
-    struct Members {
+fn members(text: &str, count: usize) -> Result<Vec<CallReply<'_>>, UpstreamError> {
+    struct BatchVisitor {
         most: usize,
     }
-    impl<'de> Visitor<'de> for Members {
-        type Value = Vec<Reply<'de>>;
+    impl<'de> Visitor<'de> for BatchVisitor {
+        type Value = Vec<CallReply<'de>>;
 
         fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
             formatter.write_str("an array of replies")
@@ -154,7 +154,7 @@ fn members(text: &str, count: usize) -> Result<Vec<Reply<'_>>, UpstreamError> {
         }
     }
     let mut reader = serde_json::Deserializer::from_str(text);
-    let replies = reader.deserialize_seq(Members { most: count.saturating_add(SURPLUS_MEMBERS_MAX) });
+    let replies = reader.deserialize_seq(BatchVisitor { most: count.saturating_add(SURPLUS_MEMBERS_MAX) });
     let whole = replies.and_then(|replies| reader.end().map(|()| replies));
     whole.map_err(|_| UpstreamError::BadResponse("not JSON-RPC"))
 }
@@ -170,10 +170,10 @@ fn place(id: &RawValue) -> Option<usize> {
     (digits.len() <= ID_BYTES_MAX).then(|| digits.parse().ok()).flatten()
 }
 
-fn by_id(replies: Vec<Reply<'_>>, count: usize) -> Answers {
+fn by_id(replies: Vec<CallReply<'_>>, count: usize) -> Answers {
     let missing = || Err(CallError::Upstream(MISSING));
     let mut answers: Answers = std::iter::repeat_with(missing).take(count).collect();
-    let mut said: Vec<Option<&Reply<'_>>> = vec![None; count];
+    let mut said: Vec<Option<&CallReply<'_>>> = vec![None; count];
     for reply in &replies {
         let Some(at) = reply.id.and_then(place) else { continue };
         if let (Some(slot), Some(said)) = (answers.get_mut(at), said.get_mut(at)) {
@@ -187,7 +187,7 @@ fn by_id(replies: Vec<Reply<'_>>, count: usize) -> Answers {
     answers
 }
 
-fn answer(reply: &Reply<'_>) -> Result<Box<RawValue>, CallError> {
+fn answer(reply: &CallReply<'_>) -> Result<Box<RawValue>, CallError> {
     // A result of `null` is a result: "there is no such transaction".
     if let Some(error) = reply.error.filter(|error| !is_null(error)) {
         let short = Some(error.get()).filter(|text| text.len() <= ERROR_BYTES_MAX);

@@ -6,7 +6,7 @@ use crate::rpc::{DATA_BYTES_MAX, Dialect, RPC_RESPONSE_BYTES_MAX};
 
 pub(crate) static DIALECT: Dialect = Dialect {
     head: ("getSlot", || json!([{ "commitment": "confirmed" }])),
-    // A slot is told without its time.
+    // Nodes give a slot without its time.
     read_head: |answer| Some((serde_json::from_str(answer.get()).ok()?, None)),
     chain_id_method: None,
     lookup_method: "getTransaction",

@@ -1,16 +1,16 @@
-//! Solana facts as bytes.
+//! Solana facts as bytes for the cache.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use engine::solana::Key;
-use engine::solana::json::Transaction;
+use engine::solana::json::SolanaTransaction;
 use engine::{Block, Chain, SolanaFacts, Token};
 
 use crate::kept::{pack, unpack};
 
 /// Transaction, block, tokens.
-type Kept = (Transaction, Option<Block>, BTreeMap<Key, Arc<Token>>);
+type Kept = (SolanaTransaction, Option<Block>, BTreeMap<Key, Arc<Token>>);
 
 pub(super) fn encode(facts: &SolanaFacts) -> Option<Vec<u8>> {
     let SolanaFacts { chain: _, signature: _, transaction, block, tokens } = facts;

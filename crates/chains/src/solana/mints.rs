@@ -1,5 +1,5 @@
 //! What mints say of themselves: the metadata extension of a Token-2022 mint, or the metadata account that Metaplex keeps at an
-//! address derived from the mint. Both are asked for in bulk; strangers wrote them.
+//! address derived from the mint. Both are asked for in bulk, and their text is untrusted.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -18,10 +18,10 @@ const METAPLEX: Key = [
 /// Where the extensions of a Token-2022 mint begin, after the mint, its padding and the byte that says it is one.
 const EXTENSIONS_AT: usize = 166;
 const EXTENSION_METADATA: u16 = 19;
-/// A text longer than this is no name.
+/// A longer text is not taken for a name.
 const TEXT_BYTES_MAX: usize = 1_024;
 
-/// The address of the mint's metadata account: the first that is no point of the curve, so that nobody has a key for it.
+/// The address of the mint's metadata account: the first that is not a point of the curve, so that no private key exists for it.
 pub(super) fn metadata_account(mint: &Key) -> Option<Key> {
     (0..=u8::MAX).rev().find_map(|bump| {
         let mut hash = Sha256::new();

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::probe::line::{Head, Line, now_seconds};
+use crate::probe::line::{ProbeConnection, ProbedHead, now_seconds};
 
 /// Slots before the newest of which a node surely knows when they were made; some slots have no block.
 const SLOTS_BEHIND: [u64; 3] = [0, 40, 80];
@@ -19,7 +19,7 @@ pub struct Solana {
     pub has_assets: bool,
 }
 
-pub(crate) async fn look(line: &Line) -> (Option<Head>, Solana) {
+pub(crate) async fn look(line: &ProbeConnection) -> (Option<ProbedHead>, Solana) {
     let (health, slot, first, assets, genesis) = tokio::join!(
         line.call("getHealth", json!([])),
         line.call("getSlot", json!([])),
@@ -42,5 +42,5 @@ pub(crate) async fn look(line: &Line) -> (Option<Head>, Solana) {
             break;
         }
     }
-    (Some(Head { number, age_seconds }), solana)
+    (Some(ProbedHead { number, age_seconds }), solana)
 }

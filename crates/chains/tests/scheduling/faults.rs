@@ -9,7 +9,7 @@ use chains::{Node, UpstreamError};
 use futures_util::future::join_all;
 use serde_json::json;
 
-use super::node::{Stand, node, node_at};
+use super::node::{FakeNode, node, node_at};
 
 async fn ask(node: &Node) -> Result<(), CallError> {
     node.call("eth_gasPrice", json!([])).await.map(|_| ())
@@ -21,7 +21,7 @@ fn failed(error: UpstreamError) -> Result<(), CallError> {
 
 #[tokio::test]
 async fn endpoints_are_asked_in_the_operators_order() {
-    let (first, second) = (Stand::with(&[]).await, Stand::with(&[]).await);
+    let (first, second) = (FakeNode::with(&[]).await, FakeNode::with(&[]).await);
     let node = node(&[&first, &second]);
     for _ in 0..5 {
         assert_eq!(ask(&node).await, Ok(()));
@@ -37,22 +37,22 @@ async fn endpoints_are_asked_in_the_operators_order() {
 
 #[tokio::test]
 async fn a_hundred_calls_at_once_are_one_request() {
-    let stand = Stand::with(&[]).await;
-    let node = node(&[&stand]);
+    let fake = FakeNode::with(&[]).await;
+    let node = node(&[&fake]);
     assert_eq!(ask(&node).await, Ok(()), "with the chain's id and the head, which ride along once");
-    assert_eq!(stand.requests(), 1);
+    assert_eq!(fake.requests(), 1);
     assert!(join_all((0..100).map(|_| ask(&node))).await.iter().all(Result::is_ok));
-    assert_eq!(stand.requests(), 1);
+    assert_eq!(fake.requests(), 1);
 }
 
 #[tokio::test]
 async fn retry_after_is_honoured_in_seconds_and_as_a_date() {
     let date = || httpdate::fmt_http_date(std::time::SystemTime::now() + Duration::from_secs(4));
     for wish in [|| "2".to_owned(), date] {
-        let stand = Stand::with(&[]).await;
-        let node = node(&[&stand]);
+        let fake = FakeNode::with(&[]).await;
+        let node = node(&[&fake]);
         assert_eq!(ask(&node).await, Ok(()));
-        stand.behave(|manners| {
+        fake.behave(|manners| {
             manners.status = Some(429);
             manners.retry_after = Some(wish());
         });
@@ -60,19 +60,19 @@ async fn retry_after_is_honoured_in_seconds_and_as_a_date() {
         let asked = ask(&node);
         let relent = async {
             tokio::time::sleep(Duration::from_millis(500)).await;
-            assert_eq!(stand.requests(), 2, "it is left alone meanwhile");
-            stand.behave(|manners| manners.status = None);
+            assert_eq!(fake.requests(), 2, "it is left alone meanwhile");
+            fake.behave(|manners| manners.status = None);
         };
         let (answer, ()) = tokio::join!(asked, relent);
         assert_eq!(answer, Ok(()), "asked again after the pause, within the deadline");
         assert!(begun.elapsed() >= Duration::from_millis(1_900), "{:?}", begun.elapsed());
-        assert_eq!(stand.requests(), 1);
+        assert_eq!(fake.requests(), 1);
     }
 }
 
 #[tokio::test]
 async fn a_pause_past_the_deadline_is_told_at_once_and_others_are_asked_meanwhile() {
-    let (first, second) = (Stand::with(&[]).await, Stand::with(&[]).await);
+    let (first, second) = (FakeNode::with(&[]).await, FakeNode::with(&[]).await);
     first.behave(|manners| {
         manners.status = Some(429);
         manners.retry_after = Some("30".to_owned());
@@ -94,38 +94,38 @@ async fn a_pause_past_the_deadline_is_told_at_once_and_others_are_asked_meanwhil
 
 #[tokio::test]
 async fn members_that_were_rate_limited_are_asked_again() {
-    let stand = Stand::with(&[]).await;
-    let node = node(&[&stand]);
+    let fake = FakeNode::with(&[]).await;
+    let node = node(&[&fake]);
     assert_eq!(ask(&node).await, Ok(()));
-    stand.requests();
-    stand.behave(|manners| manners.limited_members = 7);
+    fake.requests();
+    fake.behave(|manners| manners.limited_members = 7);
     let answers = join_all((0..20).map(|_| ask(&node))).await;
     assert!(answers.iter().all(Result::is_ok), "{answers:?}");
-    assert_eq!(stand.methods().iter().filter(|method| *method == "eth_gasPrice").count(), 1 + 20 + 7);
+    assert_eq!(fake.methods().iter().filter(|method| *method == "eth_gasPrice").count(), 1 + 20 + 7);
 }
 
 #[tokio::test]
 async fn a_breaker_opens_and_is_tested_within_two_seconds() {
-    let stand = Stand::with(&[]).await;
-    let node = node(&[&stand]);
-    stand.behave(|manners| manners.status = Some(502));
+    let fake = FakeNode::with(&[]).await;
+    let node = node(&[&fake]);
+    fake.behave(|manners| manners.status = Some(502));
     assert_eq!(ask(&node).await, failed(UpstreamError::Unavailable));
     let opened = Instant::now();
-    stand.requests();
+    fake.requests();
     for _ in 0..50 {
         assert_eq!(ask(&node).await, failed(UpstreamError::Unavailable));
     }
     if opened.elapsed() < Duration::from_secs(1) {
-        assert_eq!(stand.requests(), 0, "a chain that is down costs nothing");
+        assert_eq!(fake.requests(), 0, "a chain that is down costs nothing");
     }
-    stand.behave(|manners| manners.status = None);
+    fake.behave(|manners| manners.status = None);
     tokio::time::sleep(Duration::from_secs(2).saturating_sub(opened.elapsed())).await;
     assert_eq!(ask(&node).await, Ok(()), "two seconds later the traffic itself is the test");
 }
 
 #[tokio::test]
 async fn a_stalling_endpoint_costs_one_caller_seconds_and_the_next_nothing() {
-    let (first, second) = (Stand::with(&[]).await, Stand::with(&[]).await);
+    let (first, second) = (FakeNode::with(&[]).await, FakeNode::with(&[]).await);
     let node = node(&[&first, &second]);
     assert_eq!(ask(&node).await, Ok(()));
     first.behave(|manners| manners.delay = Duration::from_secs(600));
@@ -154,9 +154,9 @@ async fn a_stalling_endpoint_costs_one_caller_seconds_and_the_next_nothing() {
 
 #[tokio::test]
 async fn a_chain_that_hangs_is_a_timeout_in_eight_seconds_and_then_at_once() {
-    let stand = Stand::with(&[]).await;
-    stand.behave(|manners| manners.delay = Duration::from_secs(600));
-    let node = node(&[&stand]);
+    let fake = FakeNode::with(&[]).await;
+    fake.behave(|manners| manners.delay = Duration::from_secs(600));
+    let node = node(&[&fake]);
     let begun = Instant::now();
     assert_eq!(ask(&node).await, failed(UpstreamError::Timeout));
     let once = begun.elapsed();
@@ -168,7 +168,7 @@ async fn a_chain_that_hangs_is_a_timeout_in_eight_seconds_and_then_at_once() {
 
 #[tokio::test]
 async fn a_node_of_another_chain_is_not_used_and_the_chain_is() {
-    let (first, second) = (Stand::with(&[]).await, Stand::with(&[]).await);
+    let (first, second) = (FakeNode::with(&[]).await, FakeNode::with(&[]).await);
     first.behave(|manners| manners.chain_id = 1);
     let both = node(&[&first, &second]);
     for _ in 0..10 {
@@ -181,12 +181,12 @@ async fn a_node_of_another_chain_is_not_used_and_the_chain_is() {
 
 #[tokio::test]
 async fn a_dead_address_fails_over() {
-    let stand = Stand::with(&[]).await;
-    let node = node_at(&["http://127.0.0.1:9".to_owned(), stand.url.clone()]);
+    let fake = FakeNode::with(&[]).await;
+    let node = node_at(&["http://127.0.0.1:9".to_owned(), fake.url.clone()]);
     for _ in 0..5 {
         assert_eq!(ask(&node).await, Ok(()));
     }
-    assert_eq!(stand.requests(), 5);
+    assert_eq!(fake.requests(), 5);
 }
 
 /// A few kilobytes on the wire, far past the bound when unpacked.
@@ -208,11 +208,11 @@ fn resident() -> u64 {
 
 #[tokio::test]
 async fn bombs_are_refused_while_they_arrive_and_bounded_in_sum() {
-    let stand = Stand::with(&[]).await;
-    let node = node(&[&stand]);
+    let fake = FakeNode::with(&[]).await;
+    let node = node(&[&fake]);
     assert_eq!(ask(&node).await, Ok(()));
     let packed = bomb();
-    stand.behave(|manners| manners.packed = Some(packed));
+    fake.behave(|manners| manners.packed = Some(packed));
     // Apart in time, so that they share no request.
     let asked = (0..16_u64).map(|turn| {
         let node = &node;

@@ -52,7 +52,7 @@ impl Mined {
     }
 }
 
-pub struct Stand {
+pub struct FakeNode {
     pub url: String,
     inside: Arc<Mutex<Inside>>,
 }
@@ -69,7 +69,7 @@ pub fn now() -> u64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs()
 }
 
-impl Stand {
+impl FakeNode {
     /// A node that has these transactions and behaves well.
     pub async fn with(transactions: &[(&str, Mined)]) -> Self {
         let transactions = transactions.iter().map(|(hash, mined)| ((*hash).to_owned(), mined.clone())).collect();
@@ -86,12 +86,12 @@ impl Stand {
         change(&mut self.inside.lock().unwrap().manners);
     }
 
-    /// HTTP requests since the last time this was asked.
+    /// HTTP requests since the last call of this function.
     pub fn requests(&self) -> usize {
         std::mem::take(&mut self.inside.lock().unwrap().requests)
     }
 
-    /// Methods that were asked since the last time this was asked.
+    /// Methods that were called since the last call of this function.
     pub fn methods(&self) -> Vec<String> {
         std::mem::take(&mut self.inside.lock().unwrap().methods)
     }
@@ -220,8 +220,8 @@ pub fn registry(slugs: &[&str]) -> Registry {
 }
 
 /// A chain whose endpoints are these nodes, in order.
-pub fn node(stands: &[&Stand]) -> Node {
-    let urls: Vec<String> = stands.iter().map(|stand| stand.url.clone()).collect();
+pub fn node(fakes: &[&FakeNode]) -> Node {
+    let urls: Vec<String> = fakes.iter().map(|fake| fake.url.clone()).collect();
     node_at(&urls)
 }
 
@@ -229,8 +229,8 @@ pub fn node_at(urls: &[String]) -> Node {
     live_node(registry(&["local"]).find("local").unwrap(), urls, None).unwrap()
 }
 
-pub fn chain(stands: &[&Stand]) -> Upstreams {
-    upstreams([node(stands)])
+pub fn chain(fakes: &[&FakeNode]) -> Upstreams {
+    upstreams([node(fakes)])
 }
 
 pub fn upstreams(nodes: impl IntoIterator<Item = Node>) -> Upstreams {

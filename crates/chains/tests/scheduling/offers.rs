@@ -7,7 +7,7 @@ use engine::{Account, Facts, Knowledge, Missing, Need, Question, Read, TxHash};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::node::{Mined, Stand, chain, registry, upstreams};
+use super::node::{FakeNode, Mined, chain, registry, upstreams};
 
 const DEBUG: &str = "debug_traceTransaction";
 const FLAT: &str = "trace_transaction";
@@ -17,12 +17,12 @@ fn hash(number: u64) -> String {
     format!("0x{number:064x}")
 }
 
-async fn stand(unsupported: &[&'static str]) -> Stand {
+async fn fake(unsupported: &[&'static str]) -> FakeNode {
     let hashes: Vec<String> = (1..=9).map(hash).collect();
     let mined: Vec<(&str, Mined)> = hashes.iter().map(|hash| (hash.as_str(), Mined::at(900))).collect();
-    let stand = Stand::with(&mined).await;
-    stand.behave(|manners| manners.unsupported = unsupported.to_vec());
-    stand
+    let fake = FakeNode::with(&mined).await;
+    fake.behave(|manners| manners.unsupported = unsupported.to_vec());
+    fake
 }
 
 async fn fetch(upstreams: &Upstreams, number: u64) -> Fetched {
@@ -34,14 +34,14 @@ fn is_traced(fetched: &Fetched) -> bool {
     matches!(facts.internal, InternalValue::Traced { .. })
 }
 
-fn asked(stand: &Stand) -> [usize; 2] {
-    let methods = stand.methods();
+fn asked(fake: &FakeNode) -> [usize; 2] {
+    let methods = fake.methods();
     [DEBUG, FLAT].map(|method| methods.iter().filter(|asked| *asked == method).count())
 }
 
 #[tokio::test]
 async fn an_endpoint_that_cannot_trace_leaves_it_to_the_next() {
-    let (first, second) = (stand(&[DEBUG, FLAT]).await, stand(&[]).await);
+    let (first, second) = (fake(&[DEBUG, FLAT]).await, fake(&[]).await);
     let upstreams = chain(&[&first, &second]);
     let fetched = fetch(&upstreams, 1).await;
     assert!(is_traced(&fetched));
@@ -53,7 +53,7 @@ async fn an_endpoint_that_cannot_trace_leaves_it_to_the_next() {
 
 #[tokio::test]
 async fn each_endpoint_traces_in_its_own_format() {
-    let (first, second) = (stand(&[DEBUG]).await, stand(&[FLAT]).await);
+    let (first, second) = (fake(&[DEBUG]).await, fake(&[FLAT]).await);
     let upstreams = chain(&[&first, &second]);
     for number in 1..=3 {
         assert!(is_traced(&fetch(&upstreams, number).await));
@@ -65,9 +65,9 @@ async fn each_endpoint_traces_in_its_own_format() {
 
 #[tokio::test]
 async fn what_no_endpoint_can_trace_is_never_whole() {
-    let both = (stand(&[DEBUG, FLAT]).await, stand(&[DEBUG, FLAT]).await);
-    for stands in [vec![&both.0], vec![&both.0, &both.1]] {
-        let upstreams = chain(&stands);
+    let both = (fake(&[DEBUG, FLAT]).await, fake(&[DEBUG, FLAT]).await);
+    for fakes in [vec![&both.0], vec![&both.0, &both.1]] {
+        let upstreams = chain(&fakes);
         for number in 1..=2 {
             let fetched = fetch(&upstreams, number).await;
             assert!(!is_traced(&fetched));
@@ -79,28 +79,28 @@ async fn what_no_endpoint_can_trace_is_never_whole() {
 /// Nodes say "not supported" of many things. Only what is said of the method counts against the endpoint.
 #[tokio::test]
 async fn a_refusal_of_one_transaction_turns_nothing_off() {
-    let stand = stand(&[]).await;
-    let upstreams = chain(&[&stand]);
-    stand.behave(|manners| {
+    let fake = fake(&[]).await;
+    let upstreams = chain(&[&fake]);
+    fake.behave(|manners| {
         manners.trace_error = Some(json!({ "code": -32000, "message": "transaction type not supported" }));
     });
     let fetched = fetch(&upstreams, 1).await;
     assert!(!is_traced(&fetched));
     assert_eq!(fetched.completeness(), Completeness::Partial, "a better moment would show more");
-    stand.behave(|manners| manners.trace_error = None);
+    fake.behave(|manners| manners.trace_error = None);
     assert!(is_traced(&fetch(&upstreams, 2).await));
 }
 
 #[tokio::test]
 async fn the_probe_thinks_of_an_endpoint_as_the_traffic_does() {
-    let stand = stand(&[]).await;
+    let fake = fake(&[]).await;
     let registry = registry(&["local"]);
     let chain = registry.find("local").unwrap();
     for (code, message) in [(-32601, "x"), (-32004, "x"), (-32000, "the method is not supported")] {
-        stand.behave(|manners| manners.trace_error = Some(json!({ "code": code, "message": message })));
-        let FamilySeen::Evm(seen) = probe(chain, &stand.url).await.unwrap().family else { panic!("an EVM chain") };
+        fake.behave(|manners| manners.trace_error = Some(json!({ "code": code, "message": message })));
+        let FamilySeen::Evm(seen) = probe(chain, &fake.url).await.unwrap().family else { panic!("an EVM chain") };
         assert!(!seen.debug_traces && !seen.parity_traces, "{code} {message}");
-        let upstreams = upstreams([live_node(chain, std::slice::from_ref(&stand.url), None).unwrap()]);
+        let upstreams = upstreams([live_node(chain, std::slice::from_ref(&fake.url), None).unwrap()]);
         assert_eq!(fetch(&upstreams, 1).await.completeness(), Completeness::Unsupported, "{code} {message}");
     }
 }
@@ -118,7 +118,7 @@ struct Done {
 
 #[tokio::test]
 async fn an_endpoint_without_an_index_of_assets_leaves_it_to_the_next() {
-    let (first, second) = (stand(&[ASSETS]).await, stand(&[]).await);
+    let (first, second) = (fake(&[ASSETS]).await, fake(&[]).await);
     let registry = registry(&[]);
     let urls = [first.url.clone(), second.url.clone()];
     let upstreams = upstreams([live_node(registry.find("solana").unwrap(), &urls, None).unwrap()]);

@@ -7,9 +7,9 @@ use alloy_primitives::{Address, I256, U256};
 
 use crate::Category;
 use crate::evm::json::Log;
-use crate::rules::compile::{self, CallShape, EventShape, Field, Opens, ParamFinder, Place};
+use crate::rules::compile::{self, CallShape, EventShape, Field, Opens, ParamFinder, RulePlace};
 use crate::rules::file::{CallRow, EventRow};
-use crate::rules::recorded::{Recorded, RecordedRow, RecordedSource};
+use crate::rules::recorded::{RecordedReading, RecordedRow, RecordedSource};
 use crate::rules::solana::{InstructionRule, key};
 use crate::rules::{ChainRules, Fault, Pack, Rules};
 use crate::solana::json::Instruction;
@@ -31,7 +31,7 @@ pub fn check(rules: &Rules) -> Vec<Fault> {
     faults
 }
 
-/// Packs that have rules for events, calls or instructions: each should name bytes that it did not produce.
+/// Packs that have rules for events, calls or instructions: each should have recorded bytes of a real transaction.
 pub fn packs_with_rules(rules: &Rules) -> impl Iterator<Item = &Pack> {
     rules.packs.iter().filter(|pack| {
         let file = &pack.file;
@@ -70,7 +70,7 @@ fn read(rules: &Rules, at: usize, pack: &Pack, row: &RecordedRow) -> Result<(), 
     }
 }
 
-/// One rule has to read it; else why none does.
+/// One rule must read it; else the reason why none does.
 fn any_of(tried: impl Iterator<Item = Result<(), String>>) -> Result<(), String> {
     let mut reasons = BTreeSet::new();
     for result in tried {
@@ -90,7 +90,7 @@ struct Check<'a> {
     known: &'a ChainRules,
     at: usize,
     pack: &'a Pack,
-    recorded: &'a Recorded<'a>,
+    recorded: &'a RecordedReading<'a>,
 }
 
 impl Check<'_> {
@@ -135,12 +135,12 @@ impl Check<'_> {
         compare(shape, &call_parameters(row), self.recorded, |field| call.amount(field, 0))
     }
 
-    fn place(&self, place: &Place, contract: Address) -> Result<(), String> {
+    fn place(&self, place: &RulePlace, contract: Address) -> Result<(), String> {
         let is_allowed = match place {
-            Place::Role(role) => self.known.holds_role(contract, self.at, role),
+            RulePlace::Role(role) => self.known.holds_role(contract, self.at, role),
             // The rows of chains are not known here; their wrapped coins are canonical tokens.
-            Place::WrappedNative => self.known.is_canonical(contract),
-            Place::Anywhere | Place::Called | Place::Moved => true,
+            RulePlace::WrappedNative => self.known.is_canonical(contract),
+            RulePlace::Anywhere | RulePlace::Called | RulePlace::Moved => true,
         };
         if is_allowed { Ok(()) } else { Err(format!("the rule is not for {contract} on this chain")) }
     }
@@ -149,7 +149,7 @@ impl Check<'_> {
 fn instructed(
     pack: &Pack,
     rule: &InstructionRule,
-    recorded: &Recorded<'_>,
+    recorded: &RecordedReading<'_>,
     instruction: &Instruction,
 ) -> Result<(), String> {
     if *rule.id != format!("{}/{}", pack.id, recorded.name) {
@@ -178,7 +178,7 @@ fn instructed(
 }
 
 /// The engine does no IO: it looks only whether there is such a rule. `tests/packs.rs` finds the document that shows its reading.
-fn demo(rules: &Rules, pack: &Pack, recorded: &Recorded<'_>) -> Result<(), String> {
+fn demo(rules: &Rules, pack: &Pack, recorded: &RecordedReading<'_>) -> Result<(), String> {
     let id = format!("{}/{}", pack.id, recorded.name);
     let events = rules.event_rules().map(|rule| (&rule.id, Some(rule.means)));
     let calls = rules.call_rules().map(|rule| (&rule.id, rule.means));
@@ -190,7 +190,7 @@ fn demo(rules: &Rules, pack: &Pack, recorded: &Recorded<'_>) -> Result<(), Strin
     Err("the pack has no rule of this name and meaning".to_owned())
 }
 
-fn means(found: Option<Category>, recorded: &Recorded<'_>) -> Result<(), String> {
+fn means(found: Option<Category>, recorded: &RecordedReading<'_>) -> Result<(), String> {
     if found == recorded.means {
         return Ok(());
     }
@@ -201,7 +201,7 @@ fn means(found: Option<Category>, recorded: &Recorded<'_>) -> Result<(), String>
 fn compare(
     shape: &ParamFinder,
     used: &[&str],
-    recorded: &Recorded<'_>,
+    recorded: &RecordedReading<'_>,
     word: impl Fn(&Field) -> Option<U256>,
 ) -> Result<(), String> {
     let is_named = |used: &str| recorded.values.iter().any(|(name, _)| is_it(name, used));

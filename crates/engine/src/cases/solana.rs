@@ -1,5 +1,5 @@
 //! Cases on Solana. An instruction is `market: buy(0=wallet, 3=other)`: a role of the pack, an instruction by its Anchor name or by the
-//! data that a rule of the pack names, and who stands at which of its positions; whoever is not named is a stranger. Moves become
+//! data that a rule of the pack names, and which account is at which of its positions; an account that is not named is a stranger. Moves become
 //! balances before and after, and the transfers that the first instruction made.
 
 use std::collections::BTreeMap;
@@ -13,14 +13,14 @@ use crate::facts::Facts;
 use crate::rules::file::{CaseRow, PackFile};
 use crate::rules::solana::{SOLANA, discriminator, key};
 use crate::solana::instructions::{SYSTEM, TOKEN};
-use crate::solana::json::{Effects, Held, Instruction, TokenAccount, Transaction};
+use crate::solana::json::{Effects, Instruction, SolanaTransaction, TokenAccount, TokenHolding};
 use crate::solana::{Key, SolanaFacts};
 use crate::token::Token;
 
-/// Everybody is rich enough for any case.
+/// The balance of every account before the transaction: enough for any case.
 const LAMPORTS_HELD: u64 = 1_000_000_000_000;
 const TOKENS_HELD: u64 = 1_000_000_000;
-/// What a token account keeps to stay alive.
+/// The rent-exempt minimum of a token account.
 const RENT: u64 = 2_039_280;
 const FEE: u64 = 5_000;
 const DECIMALS: u8 = 6;
@@ -29,7 +29,7 @@ const POSITIONS_MAX: usize = 64;
 
 /// The case's facts, and whose reading it is.
 pub fn staged(file: &PackFile, case: &CaseRow) -> Result<(Facts, Account), String> {
-    let facts = Stage { file }.facts(case)?;
+    let facts = SolanaStage { file }.facts(case)?;
     Ok((facts.into(), Account::Solana(account_of("wallet"))))
 }
 
@@ -37,11 +37,11 @@ fn account_of(name: &str) -> Key {
     keccak256(name).0
 }
 
-struct Stage<'a> {
+struct SolanaStage<'a> {
     file: &'a PackFile,
 }
 
-struct Move {
+struct SolanaCaseMove {
     from: Key,
     to: Key,
     amount: u64,
@@ -49,10 +49,10 @@ struct Move {
     mint: Option<(Key, u8)>,
 }
 
-impl Stage<'_> {
+impl SolanaStage<'_> {
     fn facts(&self, case: &CaseRow) -> Result<SolanaFacts, String> {
         let payer = self.account(case.from.as_deref().unwrap_or("wallet"))?;
-        let moves: Vec<Move> = case.moves.iter().map(|text| self.moved(text)).collect::<Result<_, _>>()?;
+        let moves: Vec<SolanaCaseMove> = case.moves.iter().map(|text| self.moved(text)).collect::<Result<_, _>>()?;
         let mut outer = Vec::new();
         for (at, text) in case.instructions.iter().enumerate() {
             outer.push(Instruction { outer: at, ..self.instruction(text, payer)? });
@@ -103,14 +103,14 @@ impl Stage<'_> {
         key(account.ok_or_else(|| format!("role `{role}` has no such account on Solana"))?.get_ref())
     }
 
-    fn moved(&self, text: &str) -> Result<Move, String> {
+    fn moved(&self, text: &str) -> Result<SolanaCaseMove, String> {
         let shape = || format!("move `{text}` does not read `from > to: amount asset`");
         let (parties, what) = text.split_once(": ").ok_or_else(shape)?;
         let (from, to) = parties.split_once(" > ").ok_or_else(shape)?;
         let (from, to) = (self.account(from.trim())?, self.account(to.trim())?);
         if let Some((collection, _)) = what.split_once('#') {
             self.account(collection.trim())?;
-            return Ok(Move { from, to, amount: 1, mint: Some((account_of(what.trim()), 0)) });
+            return Ok(SolanaCaseMove { from, to, amount: 1, mint: Some((account_of(what.trim()), 0)) });
         }
         let (amount, asset) = what.trim().split_once(' ').ok_or_else(shape)?;
         let amount = amount.parse().map_err(|_| format!("`{amount}` is no amount"))?;
@@ -118,10 +118,10 @@ impl Stage<'_> {
             "native" => None,
             token => Some((self.account(token)?, DECIMALS)),
         };
-        Ok(Move { from, to, amount, mint })
+        Ok(SolanaCaseMove { from, to, amount, mint })
     }
 
-    /// Who asks is the only account of an instruction that names none.
+    /// An instruction that names no account has one: the fee payer.
     fn instruction(&self, text: &str, payer: Key) -> Result<Instruction, String> {
         let shape = || format!("instruction `{text}` does not read `role: name(position=account, …)`");
         let (program, rest) = text.split_once(": ").ok_or_else(shape)?;
@@ -155,8 +155,8 @@ impl Stage<'_> {
 }
 
 /// The instruction that makes such a move.
-fn transfer(moved: &Move) -> Instruction {
-    let Move { from, to, amount, mint } = moved;
+fn transfer(moved: &SolanaCaseMove) -> Instruction {
+    let SolanaCaseMove { from, to, amount, mint } = moved;
     let amount = amount.to_le_bytes();
     let (program, accounts, data) = match mint {
         None => (SYSTEM, vec![*from, *to], [[2, 0, 0, 0].as_slice(), &amount].concat()),
@@ -190,7 +190,7 @@ impl Books {
         self.lamports.entry(account).or_insert(LAMPORTS_HELD)
     }
 
-    fn post(&mut self, moved: &Move) {
+    fn post(&mut self, moved: &SolanaCaseMove) {
         let Some((mint, decimals)) = moved.mint else {
             let held = self.hold(moved.from);
             *held = held.saturating_sub(moved.amount);
@@ -201,9 +201,9 @@ impl Books {
         let sides = [(moved.from, true), (moved.to, false)];
         for (owner, gives) in sides.into_iter().filter(|(owner, _)| *owner != SYSTEM) {
             let key = token_account(owner, mint);
-            // Of an NFT there is one, and who first gives it has it.
+            // An NFT has a supply of one, and its first sender holds it before the transaction.
             let first = if decimals > 0 { TOKENS_HELD } else { u64::from(gives) };
-            let held = Some(Held { owner: Some(owner), amount: first });
+            let held = Some(TokenHolding { owner: Some(owner), amount: first });
             let account =
                 self.tokens.entry(key).or_insert(TokenAccount { key, mint, decimals, before: held, after: held });
             if let Some(after) = account.after.as_mut() {
@@ -216,7 +216,7 @@ impl Books {
         }
     }
 
-    fn transaction(self, payer: Key, instructions: Vec<Instruction>) -> Transaction {
+    fn transaction(self, payer: Key, instructions: Vec<Instruction>) -> SolanaTransaction {
         let mut keys = vec![payer];
         let mut lamports = Vec::new();
         let left = self.lamports.get(&payer).copied().unwrap_or_default();
@@ -229,7 +229,7 @@ impl Books {
             keys.push(*account);
             lamports.push((RENT, RENT));
         }
-        Transaction {
+        SolanaTransaction {
             slot: None,
             time: None,
             signatures: vec![[0; 64]],

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Transaction {
+pub struct EvmTransaction {
     pub hash: B256,
     pub from: Address,
     pub to: Option<Address>,
@@ -25,12 +25,12 @@ pub struct Transaction {
     pub mint: Option<U256>,
 }
 
-impl Transaction {
+impl EvmTransaction {
     pub fn kind(&self) -> u64 {
         self.kind.map_or(0, |kind| kind.to::<u64>())
     }
 
-    /// A legacy transaction signed without a chain id can stand on several chains.
+    /// A legacy transaction signed without a chain id can be on several chains.
     pub fn is_replayable(&self) -> bool {
         let legacy_signature = self.v.is_some_and(|v| v == U256::from(27) || v == U256::from(28));
         self.kind() == 0 && self.chain_id.is_none() && legacy_signature

@@ -1,4 +1,4 @@
-//! Every movement that the ledger shows: native value, internal value, tokens and NFTs. They are the ground truth;
+//! Every movement that the ledger shows: native value, internal value, tokens and NFTs. They decide every amount;
 //! amounts in calldata are never trusted.
 
 use std::collections::BTreeMap;
@@ -90,7 +90,7 @@ fn counted(movements: &[Movement]) -> Counted {
     counted
 }
 
-/// A native move that also stands in a log counts once; one that stands only in a log counts too.
+/// A native move that is also in a log counts once; one that is only in a log counts too.
 fn native_logged(log: &Log, position: usize, chain: &Chain, unmatched: &mut Counted) -> Option<Movement> {
     let (from, to) = match (log.topic0()?, log.topics.len()) {
         (TRANSFER, 3) => (log.topic_address(1)?, log.topic_address(2)?),
@@ -128,7 +128,7 @@ fn transfer(log: &Log, position: usize, facts: &EvmFacts) -> Option<Movement> {
     }
 }
 
-/// The last word is an amount or a token id: the contract's own word on its kind decides.
+/// The last word is an amount or a token id: what the contract reports of its kind decides.
 fn unindexed(token: Address, from: Address, to: Address, word: U256, seen: Seen, facts: &EvmFacts) -> Option<Movement> {
     let is_nft = facts.tokens.get(&token).is_some_and(|known| known.is_erc721 && known.decimals.is_none());
     if is_nft {
@@ -141,7 +141,7 @@ fn nft(contract: Address, id: U256, kind: NftKind) -> Asset {
     Asset::Nft { contract: contract.into(), id, kind }
 }
 
-/// Who moved is in this log, and which NFT in the next one of its contract that tells.
+/// This log has sender and receiver; the next log of the same contract with an id tells which NFT.
 fn own_nft(rule: &NftRule, log: &Log, position: usize, logs: &[Log]) -> Option<Movement> {
     if log.topic0() != Some(rule.moved.topic0) || !rule.moved.layout.fits(log) {
         return None;
@@ -185,7 +185,7 @@ fn erc1155_parties(log: &Log) -> Option<(Address, Address)> {
     (log.topics.len() == 4).then_some((log.topic_address(2)?, log.topic_address(3)?))
 }
 
-/// A dynamic `uint256[]` whose offset stands in head word `head`.
+/// A dynamic `uint256[]` whose offset is in head word `head`.
 fn word_array(log: &Log, head: usize) -> Option<Vec<U256>> {
     let offset = usize::try_from(log.data_u256(head)?).ok().filter(|offset| offset % 32 == 0)? / 32;
     let length = usize::try_from(log.data_u256(offset)?).ok().filter(|length| *length <= BATCH_IDS_MAX)?;
@@ -193,7 +193,7 @@ fn word_array(log: &Log, head: usize) -> Option<Vec<U256>> {
 }
 
 /// Wrapping mints and unwrapping burns, which WETH9 logs as `Deposit` and `Withdrawal` and some chains' wrappers log as a
-/// Transfer too: a mint is added only where no matching Transfer stands. Only listed wrappers count: staking contracts log
+/// Transfer too: a mint is added only where there is no matching Transfer. Only listed wrappers count: staking contracts log
 /// the same `Deposit` and mint nothing.
 fn wrapping(facts: &EvmFacts, found: &[Movement]) -> Vec<Movement> {
     let candidates: Vec<(usize, &Log)> = facts

@@ -22,6 +22,6 @@ pub(crate) fn needs(scene: &EvmScene<'_>) -> Vec<Need> {
         InternalValue::Untraceable | InternalValue::Traced { .. } => {}
     }
     let is_known = |contract: &Account| contract.evm().is_none_or(|token| facts.tokens.contains_key(&token));
-    needs.extend(unknown_tokens(scene.told_legs(), is_known));
+    needs.extend(unknown_tokens(scene.listed_legs(), is_known));
     needs
 }

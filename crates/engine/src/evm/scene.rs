@@ -101,7 +101,7 @@ pub fn read<'a>(
     if legs.len() > LEGS_MAX {
         doubts.push(Doubt::TooManyLegs(legs.len()));
     }
-    // Whoever carries somebody else's action does not act.
+    // A sender that only submits another account's action is not the actor.
     let acts = if carried.is_empty() { facts.transaction.from == perspective } else { carried.contains(&perspective) };
     let scene = Scene {
         chain: &facts.chain,
@@ -132,7 +132,7 @@ fn outcome(facts: &EvmFacts) -> Outcome {
     if failed { Outcome::Failed } else { Outcome::Succeeded }
 }
 
-/// All gas spent and no log left is how a failure looked before receipts said so; a plain transfer spends all of it too.
+/// Before receipts had a status, a failure spent all gas and left no log; but a plain transfer spends all of its gas too.
 fn ran_out_of_gas(facts: &EvmFacts) -> bool {
     let is_traced = matches!(facts.internal, InternalValue::Traced { .. });
     !is_traced
@@ -240,7 +240,7 @@ fn calldata_gas(facts: &EvmFacts) -> [U256; 2] {
     [cost(4, 16), cost(10, 40)]
 }
 
-/// An amount this small could stand in a log by chance.
+/// An amount this small could be in a log by chance.
 const PROVABLE_WEI_MIN: u64 = 1_000_000;
 
 fn states(log: &Log, amount: U256) -> bool {

@@ -1,9 +1,9 @@
-//! Native coin passed on inside a transaction, out of the two trace formats that nodes speak.
+//! Native coin passed on inside a transaction, from the two trace formats that nodes offer.
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use serde::{Deserialize, Serialize};
 
-use super::json::{Receipt, Transaction};
+use super::json::{EvmTransaction, Receipt};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InternalTransfer {
@@ -68,7 +68,7 @@ pub struct FlatResult {
     pub address: Option<Address>,
 }
 
-/// The last of the transaction types that every chain shares; what lies above is some chain's own, and so is its trace.
+/// The last of the transaction types that every chain shares; types above it belong to one chain, and so does the format of their traces.
 const SHARED_KIND_MAX: u64 = 4;
 
 /// What a trace says of the transaction that it is of. Formats and nodes leave parts out.
@@ -112,14 +112,14 @@ impl Root {
 
     /// Whether the trace is of this transaction and ended as its receipt says. Where a chain acts by itself the zero address
     /// sends, or the root frame is the system's, and only the end is compared.
-    pub fn agrees(&self, transaction: &Transaction, receipt: &Receipt) -> bool {
+    pub fn agrees(&self, transaction: &EvmTransaction, receipt: &Receipt) -> bool {
         if differ(&self.hash, &Some(transaction.hash))
             || receipt.status.is_some_and(|status| status.is_zero() != self.failed)
         {
             return false;
         }
-        let nobody = Some(Address::ZERO);
-        if transaction.kind() > SHARED_KIND_MAX || Some(transaction.from) == nobody || self.from == nobody {
+        let zero_address = Some(Address::ZERO);
+        if transaction.kind() > SHARED_KIND_MAX || Some(transaction.from) == zero_address || self.from == zero_address {
             return true;
         }
         !differ(&self.from, &Some(transaction.from))
@@ -129,12 +129,12 @@ impl Root {
     }
 }
 
-/// Both are there, and not the same.
+/// Both exist and differ.
 fn differ<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
     one.is_some() && other.is_some() && one != other
 }
 
-/// Only frames that hand on value of their own count: a delegate call shows its caller's value again.
+/// Only frames that transfer value of their own count: a delegate call repeats its caller's value.
 fn carries_value(kind: &str) -> bool {
     ["CALL", "CREATE", "CREATE2", "SELFDESTRUCT"].iter().any(|carrier| kind.eq_ignore_ascii_case(carrier))
 }
@@ -169,12 +169,12 @@ pub fn from_call_tracer(root: &CallFrame) -> (Vec<InternalTransfer>, bool) {
 pub fn from_flat(rows: &[FlatTrace]) -> (Vec<InternalTransfer>, bool) {
     let undone = undone(rows);
     let failed = undone.iter().any(|address| address.is_empty());
-    // Of places none of which is above another, only the last in order before a row can be above it.
-    let stands = |row: &&FlatTrace| {
+    // No failed frame is above another, so only the last one before a row in trace order can be above that row.
+    let is_kept = |row: &&FlatTrace| {
         let before = undone.partition_point(|place| *place <= row.trace_address.as_slice());
         !undone.get(..before).and_then(<[_]>::last).is_some_and(|place| row.trace_address.starts_with(place))
     };
-    let transfers = rows.iter().filter(|row| !row.trace_address.is_empty()).filter(stands).filter_map(flat_transfer);
+    let transfers = rows.iter().filter(|row| !row.trace_address.is_empty()).filter(is_kept).filter_map(flat_transfer);
     (transfers.filter(|transfer| !transfer.value.is_zero()).collect(), failed)
 }
 
@@ -243,7 +243,7 @@ mod tests {
     const SENDER: &str = "0x00000000000000000000000000000000000000a1";
     const CALLED: &str = "0x00000000000000000000000000000000000000b2";
 
-    fn transaction(more: &str) -> Transaction {
+    fn transaction(more: &str) -> EvmTransaction {
         let hash = B256::with_last_byte(7);
         serde_json::from_str(&format!(
             r#"{{"hash":"{hash}","from":"{SENDER}","to":"{CALLED}","value":"0x9","input":"0xabcd"{more}}}"#

@@ -13,7 +13,7 @@ const DEPTH_MAX: usize = 16;
 /// Words that one signature may take with every list at one member; the longest that a pack names takes 43.
 const SIGNATURE_WORDS_MAX: usize = 1_024;
 
-type Fault = String;
+type FaultText = String;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signature {
@@ -115,11 +115,11 @@ fn kinds(params: &[Param], f: &mut fmt::Formatter<'_>) -> fmt::Result {
 
 impl Signature {
     /// `Supply(address indexed reserve, (uint8 kind, address token)[] items)`
-    pub fn event(text: &str) -> Result<Self, Fault> {
+    pub fn event(text: &str) -> Result<Self, FaultText> {
         Self::parse(text, true)
     }
 
-    pub fn call(text: &str) -> Result<Self, Fault> {
+    pub fn call(text: &str) -> Result<Self, FaultText> {
         Self::parse(text, false)
     }
 
@@ -132,7 +132,7 @@ impl Signature {
         FixedBytes([first, second, third, fourth])
     }
 
-    fn parse(text: &str, is_event: bool) -> Result<Self, Fault> {
+    fn parse(text: &str, is_event: bool) -> Result<Self, FaultText> {
         let mut parser = Parser { rest: text, is_event };
         let whole = parser.signature();
         whole.map_err(|what| format!("signature `{text}` does not parse: {what}"))
@@ -146,7 +146,7 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    fn signature(&mut self) -> Result<Signature, Fault> {
+    fn signature(&mut self) -> Result<Signature, FaultText> {
         let name = self.word();
         if name.is_empty() {
             return Err("it has no name".to_owned());
@@ -162,7 +162,7 @@ impl<'a> Parser<'a> {
         Ok(Signature { name: name.to_owned(), params })
     }
 
-    fn params(&mut self, depth: usize) -> Result<Vec<Param>, Fault> {
+    fn params(&mut self, depth: usize) -> Result<Vec<Param>, FaultText> {
         self.expect('(')?;
         let mut params: Vec<Param> = Vec::new();
         if self.take(')') {
@@ -184,7 +184,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn param(&mut self, depth: usize) -> Result<Param, Fault> {
+    fn param(&mut self, depth: usize) -> Result<Param, FaultText> {
         let kind = self.kind(depth)?;
         let mut name = self.word();
         let indexed = name == "indexed";
@@ -200,7 +200,7 @@ impl<'a> Parser<'a> {
         Ok(Param { name: name.to_owned(), kind, indexed })
     }
 
-    fn kind(&mut self, depth: usize) -> Result<AbiType, Fault> {
+    fn kind(&mut self, depth: usize) -> Result<AbiType, FaultText> {
         if depth > DEPTH_MAX {
             return Err(format!("it goes deeper than {DEPTH_MAX}"));
         }
@@ -246,14 +246,14 @@ impl<'a> Parser<'a> {
         stripped.is_some()
     }
 
-    fn expect(&mut self, wanted: char) -> Result<(), Fault> {
+    fn expect(&mut self, wanted: char) -> Result<(), FaultText> {
         let next = self.rest.trim_start().chars().next();
         let found = next.map_or_else(|| "it ends".to_owned(), |found| format!("`{found}`"));
         if self.take(wanted) { Ok(()) } else { Err(format!("{found} where `{wanted}` is needed")) }
     }
 }
 
-fn elementary(word: &str) -> Result<AbiType, Fault> {
+fn elementary(word: &str) -> Result<AbiType, FaultText> {
     let bits = |digits: &str| digits.parse::<u16>().is_ok_and(|bits| (8..=256).contains(&bits) && bits % 8 == 0);
     let bytes = |digits: &str| digits.parse::<u8>().is_ok_and(|bytes| (1..=32).contains(&bytes));
     let is_word = matches!(word, "address" | "bool")

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, FixedBytes, U256};
 
-pub use legs::{LegSpec, What};
+pub use legs::{LegSpec, LegSubject};
 pub use shapes::{CallShape, EventShape, Layout, ParamFinder, call_shape, event_shape};
 
 use super::file::{ActorRow, CallRow, Derive, EventRow, NftRow};
@@ -18,11 +18,11 @@ use crate::opinion::Role;
 use crate::sources::readers;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum RulePlace {
     Anywhere,
     /// The contract that the transaction calls.
     Called,
-    /// A token that the wallet moved speaks for itself.
+    /// A token that the wallet moved.
     Moved,
     WrappedNative,
     Role(String),
@@ -40,7 +40,7 @@ pub struct EventRule {
     pub pack: usize,
     pub id: Arc<str>,
     pub topic0: B256,
-    pub place: Place,
+    pub place: RulePlace,
     pub layout: Layout,
     pub means: Category,
     pub who: Vec<Who>,
@@ -98,7 +98,7 @@ pub struct CallRule {
     pub pack: usize,
     pub id: Arc<str>,
     pub selector: FixedBytes<4>,
-    pub place: Place,
+    pub place: RulePlace,
     pub means: Option<Category>,
     pub who: Vec<Who>,
     pub out: Vec<LegSpec>,
@@ -112,7 +112,7 @@ pub struct CallRule {
 pub struct ActorRule {
     pub pack: usize,
     pub topic0: B256,
-    pub place: Place,
+    pub place: RulePlace,
     pub layout: Layout,
     /// `None` is the emitter itself.
     pub who: Option<Field>,
@@ -132,9 +132,9 @@ pub struct NftRule {
     pub named: Vec<(EventShape, Field)>,
 }
 
-type Fault = String;
+type FaultText = String;
 
-pub fn actor(pack: usize, row: &ActorRow) -> Result<ActorRule, Fault> {
+pub fn actor(pack: usize, row: &ActorRow) -> Result<ActorRule, FaultText> {
     let event = event_shape(row.signature.get_ref(), None)?;
     let function = row.call.as_ref().map(|text| call_shape(text)).transpose()?;
     Ok(ActorRule {
@@ -149,8 +149,8 @@ pub fn actor(pack: usize, row: &ActorRow) -> Result<ActorRule, Fault> {
     })
 }
 
-pub fn nft(row: &NftRow) -> Result<NftRule, Fault> {
-    if !matches!(place(row.on.get_ref())?, Place::Role(_)) {
+pub fn nft(row: &NftRow) -> Result<NftRule, FaultText> {
+    if !matches!(place(row.on.get_ref())?, RulePlace::Role(_)) {
         return Err("`on` is the role whose contracts are the NFTs".to_owned());
     }
     let moved = event_shape(row.moved.get_ref(), None)?;
@@ -159,14 +159,14 @@ pub fn nft(row: &NftRow) -> Result<NftRule, Fault> {
         let id = event.word("id")?;
         Ok((event, id))
     };
-    let named: Vec<_> = row.named.iter().map(|text| id(text.get_ref())).collect::<Result<_, Fault>>()?;
+    let named: Vec<_> = row.named.iter().map(|text| id(text.get_ref())).collect::<Result<_, FaultText>>()?;
     if named.is_empty() {
         return Err("`named` lists no event that tells which NFT moved".to_owned());
     }
     Ok(NftRule { kind: row.kind, from: moved.address("from")?, to: moved.address("to")?, moved, named })
 }
 
-pub fn event(pack: usize, stem: &str, row: &EventRow) -> Result<EventRule, Fault> {
+pub fn event(pack: usize, stem: &str, row: &EventRow) -> Result<EventRule, FaultText> {
     let event = event_shape(row.signature.get_ref(), row.topic0.as_deref())?;
     let means = category(&row.means)?;
     let reader = |name: &str| match readers::named(name) {
@@ -195,7 +195,7 @@ pub fn event(pack: usize, stem: &str, row: &EventRow) -> Result<EventRule, Fault
     })
 }
 
-pub fn call(pack: usize, stem: &str, row: &CallRow) -> Result<CallRule, Fault> {
+pub fn call(pack: usize, stem: &str, row: &CallRow) -> Result<CallRule, FaultText> {
     let function = call_shape(row.signature.get_ref())?;
     let opens = row.opens.as_ref().map(|path| opens(path, row.target.as_deref(), &function)).transpose()?;
     let zero = row.zero.as_ref().map(|path| function.word(path)).transpose()?;
@@ -219,7 +219,7 @@ pub fn call(pack: usize, stem: &str, row: &CallRow) -> Result<CallRule, Fault> {
 }
 
 /// `opens` and `target` of a call.
-pub fn opens(path: &str, target: Option<&str>, function: &CallShape) -> Result<Opens, Fault> {
+pub fn opens(path: &str, target: Option<&str>, function: &CallShape) -> Result<Opens, FaultText> {
     match path {
         "@handle_ops" => return Ok(Opens::UserOperations),
         "@multi_send" => return Ok(Opens::Packed),
@@ -234,14 +234,14 @@ pub fn opens(path: &str, target: Option<&str>, function: &CallShape) -> Result<O
     Ok(Opens::Inside { data, to })
 }
 
-fn only(row: &EventRow, event: &EventShape) -> Result<Only, Fault> {
+fn only(row: &EventRow, event: &EventShape) -> Result<Only, FaultText> {
     let other = |signature: &Option<String>| signature.as_ref().map(|text| event_shape(text, None)).transpose();
     let sign = |path: &Option<String>| path.as_ref().map(|path| event.word(path)).transpose();
     let number = |text: &String| text.parse::<U256>().map_err(|_| format!("`{text}` is no number"));
     let pair = |(one, other): (&String, &String)| Ok((event.word(one)?, event.word(other)?));
     let mut equals = Vec::new();
     for (path, values) in &row.equals {
-        let values = values.as_slice().iter().map(number).collect::<Result<_, Fault>>()?;
+        let values = values.as_slice().iter().map(number).collect::<Result<_, FaultText>>()?;
         equals.push((event.words(path)?, values));
     }
     Ok(Only {
@@ -250,9 +250,9 @@ fn only(row: &EventRow, event: &EventShape) -> Result<Only, Fault> {
             .holds
             .iter()
             .map(|(path, role)| Ok((event.address(path)?, role.clone())))
-            .collect::<Result<_, Fault>>()?,
-        same: row.same.iter().map(pair).collect::<Result<_, Fault>>()?,
-        differ: row.differ.iter().map(pair).collect::<Result<_, Fault>>()?,
+            .collect::<Result<_, FaultText>>()?,
+        same: row.same.iter().map(pair).collect::<Result<_, FaultText>>()?,
+        differ: row.differ.iter().map(pair).collect::<Result<_, FaultText>>()?,
         beside: other(&row.beside)?.map(|other| Beside { topic0: other.topic0, shared: event.shared(&other) }),
         without: other(&row.without)?.map(|other| other.topic0),
         positive: sign(&row.positive)?,
@@ -261,27 +261,27 @@ fn only(row: &EventRow, event: &EventShape) -> Result<Only, Fault> {
 }
 
 /// A checksummed address; a typing mistake in lower case would go unseen.
-pub fn address(text: &str) -> Result<Address, Fault> {
+pub fn address(text: &str) -> Result<Address, FaultText> {
     Address::parse_checksummed(text, None).map_err(|_| format!("`{text}` is not a checksummed address"))
 }
 
-pub fn category(name: &str) -> Result<Category, Fault> {
+pub fn category(name: &str) -> Result<Category, FaultText> {
     Category::parse(name).ok_or_else(|| format!("no category is called `{name}`"))
 }
 
-fn place(text: &str) -> Result<Place, Fault> {
+fn place(text: &str) -> Result<RulePlace, FaultText> {
     match text {
-        "anywhere" => Ok(Place::Anywhere),
-        "@called" => Ok(Place::Called),
-        "@moved" => Ok(Place::Moved),
-        "@wrapped_native" => Ok(Place::WrappedNative),
+        "anywhere" => Ok(RulePlace::Anywhere),
+        "@called" => Ok(RulePlace::Called),
+        "@moved" => Ok(RulePlace::Moved),
+        "@wrapped_native" => Ok(RulePlace::WrappedNative),
         other if other.starts_with('@') => Err(format!("no class of emitters is called `{other}`")),
-        role => Ok(Place::Role(role.to_owned())),
+        role => Ok(RulePlace::Role(role.to_owned())),
     }
 }
 
 /// `address` finds the field of a path that names one address, or with `[*]` several.
-fn who(names: &[String], address: impl Fn(&str) -> Result<Field, Fault>) -> Result<Vec<Who>, Fault> {
+fn who(names: &[String], address: impl Fn(&str) -> Result<Field, FaultText>) -> Result<Vec<Who>, FaultText> {
     if names.is_empty() {
         return Err("`who` names nobody; write `@anyone` to opt out".to_owned());
     }

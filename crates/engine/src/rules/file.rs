@@ -13,7 +13,7 @@ use super::recorded::RecordedRow;
 use crate::asset::NftKind;
 use crate::opinion::Role;
 
-/// Chain key of a contract that stands at the same address on every chain.
+/// Chain key of a contract that is deployed at the same address on every chain.
 pub const EVERY_CHAIN: &str = "every";
 
 #[derive(Debug, Clone, Deserialize)]
@@ -33,10 +33,10 @@ pub struct PackFile {
     /// Role, then chain slug (or `every`), then checksummed addresses.
     #[serde(default)]
     pub contracts: BTreeMap<String, BTreeMap<String, Vec<Spanned<String>>>>,
-    /// Roles on which no rule of this pack stands: their contracts lend its word and its name to the rules of standards.
+    /// Roles without rules: generic rules that match these contracts count as verified and carry this pack's name.
     #[serde(default)]
     pub vouches: Vec<String>,
-    /// Roles whose contracts appear in transactions of every kind, such as a bridge's tokens: they lend no word and no name.
+    /// Roles whose contracts appear in transactions of every kind, such as a bridge's tokens: generic rules that match these contracts count as standard and carry no name.
     #[serde(default)]
     pub quiet: Vec<String>,
     #[serde(default)]
@@ -71,7 +71,7 @@ pub struct CaseRow {
     /// Who sends the transaction; the wallet unless said.
     #[serde(default)]
     pub from: Option<String>,
-    /// What it calls; else whoever logs first, or receives first.
+    /// What it calls; else the account that logs first, or receives first.
     #[serde(default)]
     pub to: Option<String>,
     /// `name(parameter=value, …)` of a call that some rule knows.
@@ -89,7 +89,7 @@ pub struct CaseRow {
     /// The category it must be read as, under this pack's name.
     #[serde(default)]
     pub reads: Option<String>,
-    /// No rule of this pack may speak.
+    /// No rule of this pack may match.
     #[serde(default)]
     pub silent: bool,
     /// Whatever is read, a person must look.
@@ -112,14 +112,14 @@ pub struct InstructionRow {
     /// Positions in its accounts, one of which must be the wallet; without any, the wallet signs or is named.
     #[serde(default)]
     pub who: Vec<usize>,
-    /// Positions of token accounts, one of which must be the wallet's: it stands at `who`, or it owns one of these.
+    /// Positions of token accounts, one of which must be the wallet's: the wallet is at `who`, or it owns one of these.
     #[serde(default)]
     pub owner_of: Vec<usize>,
-    /// Positions that must hold one and the same account. Such a row speaks instead of the others of its instruction: who buys its own
-    /// listing takes it back.
+    /// Positions that must hold one and the same account. Such a row is used instead of the others of its instruction: a wallet
+    /// that buys its own listing takes it back.
     #[serde(default)]
     pub same: Vec<usize>,
-    /// It gives way to whatever else speaks in the transaction: a deposit before a purchase is part of it.
+    /// It is dropped when any other rule matches in the transaction: a deposit before a purchase is part of the purchase.
     #[serde(default)]
     pub weak: bool,
     #[serde(default)]
@@ -147,7 +147,7 @@ pub struct InstructionRow {
     pub about: Option<String>,
 }
 
-/// An envelope: the sender only carries someone else's action, and this event tells whose.
+/// An envelope: the sender only submits someone else's action, and this event tells whose.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ActorRow {
@@ -172,7 +172,7 @@ pub struct ActorRow {
 pub struct TransferRow {
     /// The role on the other side.
     pub with: Spanned<String>,
-    pub way: Way,
+    pub way: TransferDirection,
     pub means: String,
     /// Only the native coin: a token sent there is lost, or something else.
     #[serde(default)]
@@ -181,7 +181,7 @@ pub struct TransferRow {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Way {
+pub enum TransferDirection {
     Out,
     In,
 }
@@ -225,7 +225,7 @@ pub struct NftRow {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DepositRow {
-    /// Types of transactions, by their number; without any, those that nobody sends to nobody.
+    /// Types of transactions, by their number; without any, those from the zero address to the zero address.
     #[serde(default)]
     pub kinds: Vec<u64>,
     /// Who brings it; `{chain}` is the name of the chain.
@@ -233,8 +233,8 @@ pub struct DepositRow {
 }
 
 impl DepositRow {
-    /// `None` is a transaction that nobody sends to nobody.
-    pub fn speaks_of(&self, kind: Option<u64>) -> bool {
+    /// `None` is a transaction from the zero address to the zero address.
+    pub fn covers(&self, kind: Option<u64>) -> bool {
         kind.map_or(self.kinds.is_empty(), |kind| self.kinds.contains(&kind))
     }
 
@@ -304,7 +304,7 @@ pub struct EventRow<S = Spanned<String>> {
 pub struct CallRow<S = Spanned<String>> {
     pub on: String,
     pub signature: S,
-    /// Absent on a call that only carries others, such as a multicall.
+    /// Absent on a call that only contains others, such as a multicall.
     #[serde(default)]
     pub means: Option<String>,
     #[serde(default = "sender_only")]

@@ -11,9 +11,9 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use toml::Spanned;
 
-use super::compile::{self, ActorRule, CallRule, EventRule, NftRule, Place};
+use super::compile::{self, ActorRule, CallRule, EventRule, NftRule, RulePlace};
 use super::file::{EVERY_CHAIN, PackFile};
-use super::filter::Filter;
+use super::filter::PrefixFilter;
 use super::solana::{self, SOLANA, SolanaRules};
 use super::{ChainRules, Factory, Fault, Holder, Lines, Pack, Rules, TransferRule, fold_symbol};
 
@@ -39,12 +39,12 @@ struct TokenFile {
 }
 
 /// A file while it is read: its name, and where its lines begin.
-struct Source<'a> {
+struct PackSource<'a> {
     stem: &'a str,
     lines: Lines,
 }
 
-impl Source<'_> {
+impl PackSource<'_> {
     fn fault(&self, span: Option<Range<usize>>, what: String) -> Fault {
         let line = span.map_or(1, |span| self.lines.at(span.start));
         Fault { file: format!("{}.toml", self.stem), line, what }
@@ -57,7 +57,7 @@ impl Loader {
         let mut seen = BTreeSet::new();
         for (stem, text) in packs {
             digest_file(&mut digest, stem, text);
-            let source = Source { stem, lines: Lines::of(text) };
+            let source = PackSource { stem, lines: Lines::of(text) };
             if !seen.insert(*stem) {
                 self.faults.push(source.fault(None, "another pack has the same file name".to_owned()));
             }
@@ -68,7 +68,7 @@ impl Loader {
         }
         for (slug, text) in tokens {
             digest_file(&mut digest, slug, text);
-            let source = Source { stem: &format!("tokens/{slug}"), lines: Lines::of(text) };
+            let source = PackSource { stem: &format!("tokens/{slug}"), lines: Lines::of(text) };
             match toml::from_str::<TokenFile>(text) {
                 Ok(file) => self.tokens(&source, slug, file),
                 Err(error) => self.faults.push(source.fault(error.span(), error.message().to_owned())),
@@ -89,7 +89,7 @@ impl Loader {
             chain.index();
         }
         every.index();
-        let heard = Filter::of(events.keys().chain(actors.keys()).map(|topic0| topic0.as_slice()));
+        let known_topics = PrefixFilter::of(events.keys().chain(actors.keys()).map(|topic0| topic0.as_slice()));
         let own_events = events.values().flatten().filter(|rule| rule.own).map(|rule| rule.topic0);
         let own_actors = actors.values().flatten().filter(|rule| rule.own).map(|rule| rule.topic0);
         let own = own_events.chain(own_actors).collect();
@@ -103,7 +103,7 @@ impl Loader {
             lures,
             deposits,
             actors,
-            heard,
+            known_topics,
             own,
             chains,
             every,
@@ -112,7 +112,7 @@ impl Loader {
         })
     }
 
-    fn pack(&mut self, source: Source<'_>, file: PackFile) {
+    fn pack(&mut self, source: PackSource<'_>, file: PackFile) {
         let (pack, stem) = (self.packs.len(), source.stem);
         let (mut faults, mut nfts) = (Vec::new(), Vec::new());
         let mut at = |signature: &Spanned<String>, what: String| {
@@ -194,7 +194,7 @@ impl Loader {
         self.packs.push(Pack { id: stem.to_owned(), name: file.name.as_str().into(), lines: source.lines, file });
     }
 
-    fn contracts(&mut self, source: &Source<'_>, pack: usize, file: &PackFile) {
+    fn contracts(&mut self, source: &PackSource<'_>, pack: usize, file: &PackFile) {
         for (role, chains) in &file.contracts {
             let is_quiet = file.quiet.contains(role);
             let shared: Arc<str> = role.as_str().into();
@@ -229,7 +229,7 @@ impl Loader {
     }
 
     /// Addresses that do not parse were found before.
-    fn nfts(&mut self, source: &Source<'_>, file: &PackFile, role: &Spanned<String>, rule: &Arc<NftRule>) {
+    fn nfts(&mut self, source: &PackSource<'_>, file: &PackFile, role: &Spanned<String>, rule: &Arc<NftRule>) {
         let chains = file.contracts.get(role.get_ref()).into_iter().flatten();
         for (slug, addresses) in chains.filter(|(slug, _)| *slug != SOLANA) {
             let chain = self.chains.entry(slug.clone()).or_default();
@@ -242,7 +242,7 @@ impl Loader {
         }
     }
 
-    fn factories(&mut self, source: &Source<'_>, pack: usize, file: &PackFile) {
+    fn factories(&mut self, source: &PackSource<'_>, pack: usize, file: &PackFile) {
         for row in &file.factory {
             let hash = &row.init_code_hash;
             let Ok(init_code_hash) = hash.get_ref().parse::<B256>() else {
@@ -268,7 +268,7 @@ impl Loader {
         }
     }
 
-    fn tokens(&mut self, source: &Source<'_>, slug: &str, file: TokenFile) {
+    fn tokens(&mut self, source: &PackSource<'_>, slug: &str, file: TokenFile) {
         for (symbol, addresses) in file.tokens {
             for text in addresses {
                 if slug == SOLANA {
@@ -294,7 +294,7 @@ impl Loader {
     }
 }
 
-/// Names are part of it, since `evidence.rule` shows them; lengths keep one file's end from passing for the next one's start.
+/// Names are part of it, since `evidence.rule` shows them; lengths keep two sets of files apart whose texts join to the same bytes.
 fn digest_file(digest: &mut Sha256, stem: &str, text: &str) {
     for part in [stem, text] {
         digest.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
@@ -302,8 +302,8 @@ fn digest_file(digest: &mut Sha256, stem: &str, text: &str) {
     }
 }
 
-/// Rules stand on roles that exist, and every role is there for something: a rule, or the word it lends.
-fn roles(source: &Source<'_>, file: &PackFile) -> Vec<Fault> {
+/// Rules name roles that exist, and every role is used: by a rule, or to vouch for its contracts.
+fn roles(source: &PackSource<'_>, file: &PackFile) -> Vec<Fault> {
     let mut faults = Vec::new();
     let events = file.event.iter().map(|row| (&row.on, &row.signature));
     let calls = file.call.iter().map(|row| (&row.on, &row.signature));

@@ -1,5 +1,5 @@
 //! Paths to parameters: `amount`, `amounts[0]`, `offer[*].token`, `params.recipient`, `offer.length`. A path becomes a few steps at load;
-//! reading takes them over a stranger's bytes without allocating, and whatever lies outside the bytes is `None`.
+//! reading follows them through untrusted bytes without allocating, and whatever is outside the bytes is `None`.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use alloy_primitives::U256;
 use super::abi::{AbiType, Param, head_words};
 use crate::evm::json::Log;
 
-type Fault = String;
+type FaultText = String;
 
 /// Members of an array that a rule looks at; one that is longer is not read.
 pub const MEMBERS_MAX: usize = 64;
@@ -115,7 +115,7 @@ pub struct FoundParam<'a> {
 }
 
 /// `first_topic` is the topic of the first indexed parameter: 1, or 0 in an anonymous event.
-pub fn find<'a>(text: &str, params: &'a [Param], first_topic: usize) -> Result<FoundParam<'a>, Fault> {
+pub fn find<'a>(text: &str, params: &'a [Param], first_topic: usize) -> Result<FoundParam<'a>, FaultText> {
     let (name, rest) = text.split_at(text.find(['.', '[']).unwrap_or(text.len()));
     let none = || format!("the signature has no parameter `{name}`");
     let at = params.iter().position(|param| param.name == name && !name.is_empty()).ok_or_else(none)?;
@@ -167,7 +167,7 @@ impl<'a> PathBuilder<'a, '_> {
     }
 
     /// One `.name`, `[3]` or `[*]`; returns what is left.
-    fn further<'r>(&mut self, rest: &'r str) -> Result<&'r str, Fault> {
+    fn further<'r>(&mut self, rest: &'r str) -> Result<&'r str, FaultText> {
         let fault = |what: String| Err(format!("`{}`: {what}", self.text));
         if let Some(inside) = rest.strip_prefix('[') {
             let Some((index, rest)) = inside.split_once(']') else {
@@ -184,7 +184,7 @@ impl<'a> PathBuilder<'a, '_> {
         Ok(rest)
     }
 
-    fn member(&mut self, name: &str) -> Result<(), Fault> {
+    fn member(&mut self, name: &str) -> Result<(), FaultText> {
         let kind = self.kind;
         let fault = |what: String| Err(format!("`{}`: {what}", self.text));
         match kind {
@@ -209,7 +209,7 @@ impl<'a> PathBuilder<'a, '_> {
         }
     }
 
-    fn index(&mut self, text: &str) -> Result<(), Fault> {
+    fn index(&mut self, text: &str) -> Result<(), FaultText> {
         let kind: &'a AbiType = self.kind;
         let fault = |what: String| Err(format!("`{}`: {what}", self.text));
         let (member, fixed) = match kind {

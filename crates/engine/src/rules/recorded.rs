@@ -64,7 +64,7 @@ pub struct RecordedInstruction {
 
 /// A row with its text parsed.
 #[derive(Debug, Clone)]
-pub struct Recorded<'a> {
+pub struct RecordedReading<'a> {
     pub source: RecordedSource<'a>,
     /// The event, function or instruction.
     pub name: &'a str,
@@ -81,15 +81,15 @@ pub enum RecordedSource<'a> {
 }
 
 impl RecordedRow {
-    pub fn parse(&self) -> Result<Recorded<'_>, String> {
+    pub fn parse(&self) -> Result<RecordedReading<'_>, String> {
         let source = self.source()?;
         let means = self.means.as_deref().map(compile::category).transpose()?;
         let text = self.reads.get_ref().as_str();
         if matches!(source, RecordedSource::Demo(_)) {
-            return Ok(Recorded { source, name: text, values: Vec::new(), means });
+            return Ok(RecordedReading { source, name: text, values: Vec::new(), means });
         }
         let (name, values) = values(text)?;
-        Ok(Recorded { source, name, values, means })
+        Ok(RecordedReading { source, name, values, means })
     }
 
     fn source(&self) -> Result<RecordedSource<'_>, String> {

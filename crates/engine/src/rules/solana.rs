@@ -23,7 +23,7 @@ pub struct SolanaRules {
     pub(super) accounts: BTreeMap<Key, Vec<Holder>>,
     /// By pack and role.
     pub(super) instructions: BTreeMap<(usize, Arc<str>), Vec<Arc<InstructionRule>>>,
-    /// The same by program, once everything stands.
+    /// The same by program, once all packs are loaded.
     by_program: BTreeMap<Key, Vec<Arc<InstructionRule>>>,
     pub(super) canonical_symbols: BTreeSet<String>,
     pub(super) canonical: BTreeSet<Key>,
@@ -47,7 +47,7 @@ pub struct InstructionRule {
     pub escrowed: bool,
     pub unseen: bool,
     pub unsettled: bool,
-    /// Where in the data signed numbers stand, with their length, that must be above zero.
+    /// Signed numbers in the data that must be above zero, each as offset and length.
     pub positive: Vec<[usize; 2]>,
     /// The same, below zero.
     pub negative: Vec<[usize; 2]>,
@@ -68,7 +68,7 @@ impl InstructionRule {
     }
 }
 
-/// Of the rules that speak in a transaction only the weightiest are heard.
+/// Of the rules that match in a transaction only those of the highest weight are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
     /// What goes with nearly everything.
@@ -101,7 +101,7 @@ impl SolanaRules {
         self.instructions.values().flatten().map(|rule| &**rule)
     }
 
-    /// Once everything stands.
+    /// Called once all packs are loaded.
     pub(super) fn index(&mut self) {
         for (program, holders) in &self.accounts {
             let rows = holders.iter().filter_map(|holder| self.instructions.get(&(holder.pack, holder.role.clone())));

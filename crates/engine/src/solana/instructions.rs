@@ -5,7 +5,7 @@ use alloy_primitives::hex;
 use super::Key;
 use super::json::Instruction;
 
-/// 32 zero bytes: it owns plain wallets, and stands for nobody where tokens are minted or burned.
+/// 32 zero bytes: it owns plain wallets, and stands for "no account" where tokens are minted or burned.
 pub const SYSTEM: Key = [0; 32];
 /// TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
 pub const TOKEN: Key = hex!("06ddf6e1d765a193d9cbe146ceeb79ac1cb485ed5f5b37913a8cf5857eff00a9");
@@ -24,7 +24,7 @@ pub const WRAPPED_SOL: Key = hex!("069b8857feab8184fb687f634618c035dac439dc1aeb3
 
 /// What an instruction of these programs does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Done {
+pub enum InstructionEffect {
     Lamports {
         from: Key,
         to: Key,
@@ -60,25 +60,25 @@ pub enum Done {
     HandedOver,
 }
 
-pub fn done(instruction: &Instruction) -> Option<Done> {
+pub fn done(instruction: &Instruction) -> Option<InstructionEffect> {
     match instruction.program {
         SYSTEM => system(instruction),
         TOKEN | TOKEN_2022 => token(instruction),
         ASSOCIATED => {
             let [_, account, owner, ..] = instruction.accounts.as_slice() else { return None };
-            Some(Done::Opened { account: *account, owner: *owner })
+            Some(InstructionEffect::Opened { account: *account, owner: *owner })
         }
         _ => None,
     }
 }
 
-fn system(instruction: &Instruction) -> Option<Done> {
+fn system(instruction: &Instruction) -> Option<InstructionEffect> {
     let account = |at: usize| instruction.accounts.get(at).copied();
     let number: u32 = read(&instruction.data, 0).map(u32::from_le_bytes)?;
     let (to, offset) = match number {
         // CreateAccount and Transfer
         0 | 2 => (account(1)?, 4),
-        // CreateAccountWithSeed: the seed stands before the amount, with its length.
+        // CreateAccountWithSeed: the seed is before the amount, with its length.
         3 => {
             let seed = read(&instruction.data, 36).map(u64::from_le_bytes)?;
             (account(1)?, usize::try_from(seed).ok()?.checked_add(44)?)
@@ -90,26 +90,28 @@ fn system(instruction: &Instruction) -> Option<Done> {
         _ => return None,
     };
     let amount = read(&instruction.data, offset).map(u64::from_le_bytes)?;
-    Some(Done::Lamports { from: account(0)?, to, amount })
+    Some(InstructionEffect::Lamports { from: account(0)?, to, amount })
 }
 
-fn token(instruction: &Instruction) -> Option<Done> {
+fn token(instruction: &Instruction) -> Option<InstructionEffect> {
     let account = |at: usize| instruction.accounts.get(at).copied();
     let data = &instruction.data;
     let amount = |at: usize| read(data, at).map(u64::from_le_bytes);
     Some(match data.first()? {
-        1 => Done::Opened { account: account(0)?, owner: account(2)? },
-        16 | 18 => Done::Opened { account: account(0)?, owner: read(data, 1)? },
-        3 => Done::Tokens { from: account(0)?, to: account(1)?, amount: amount(1)? },
-        12 => Done::Tokens { from: account(0)?, to: account(2)?, amount: amount(1)? },
+        1 => InstructionEffect::Opened { account: account(0)?, owner: account(2)? },
+        16 | 18 => InstructionEffect::Opened { account: account(0)?, owner: read(data, 1)? },
+        3 => InstructionEffect::Tokens { from: account(0)?, to: account(1)?, amount: amount(1)? },
+        12 => InstructionEffect::Tokens { from: account(0)?, to: account(2)?, amount: amount(1)? },
         // TransferCheckedWithFee of Token-2022
-        26 if data.get(1) == Some(&1) => Done::Tokens { from: account(0)?, to: account(2)?, amount: amount(2)? },
-        7 | 14 => Done::Minted { mint: account(0)?, to: account(1)?, amount: amount(1)? },
-        8 | 15 => Done::Burned { from: account(0)?, mint: account(1)?, amount: amount(1)? },
-        4 | 13 => Done::Approved,
-        5 => Done::Revoked,
-        6 => Done::HandedOver,
-        9 => Done::Closed { account: account(0)? },
+        26 if data.get(1) == Some(&1) => {
+            InstructionEffect::Tokens { from: account(0)?, to: account(2)?, amount: amount(2)? }
+        }
+        7 | 14 => InstructionEffect::Minted { mint: account(0)?, to: account(1)?, amount: amount(1)? },
+        8 | 15 => InstructionEffect::Burned { from: account(0)?, mint: account(1)?, amount: amount(1)? },
+        4 | 13 => InstructionEffect::Approved,
+        5 => InstructionEffect::Revoked,
+        6 => InstructionEffect::HandedOver,
+        9 => InstructionEffect::Closed { account: account(0)? },
         _ => return None,
     })
 }
@@ -125,7 +127,7 @@ pub fn created_by(instruction: &Instruction) -> Option<Key> {
     (instruction.program == SYSTEM).then(|| instruction.accounts.get(place).copied()).flatten()
 }
 
-/// Whether a wallet itself is given to a program, as in Assign: whoever has the program has the wallet.
+/// Whether a wallet itself is given to a program, as in Assign: whoever controls the program controls the wallet.
 pub fn gives_away(instruction: &Instruction, wallet: &Key) -> bool {
     let number = read(&instruction.data, 0).map(u32::from_le_bytes);
     instruction.program == SYSTEM && matches!(number, Some(1 | 10)) && instruction.accounts.first() == Some(wallet)

@@ -8,8 +8,8 @@ use crate::base58;
 
 /// Accounts of one transaction; an index is one byte.
 pub const ACCOUNTS_MAX: usize = 256;
-/// Characters of one instruction's data: the runtime lets a program hand on 10 KiB, and base58 takes up to 1.37 characters a byte. Decoding
-/// takes the square of it.
+/// Characters of one instruction's data: the runtime lets a program hand on 10 KiB, and base58 takes up to 1.37 characters a byte. The time of
+/// decoding grows with its square.
 pub const DATA_CHARS_MAX: usize = 14_336;
 /// Instructions, inner ones included. The runtime stops long before.
 pub const INSTRUCTIONS_MAX: usize = 4_096;
@@ -19,7 +19,7 @@ pub const INSTRUCTIONS_MAX: usize = 4_096;
 pub struct Malformed;
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Transaction {
+pub struct SolanaTransaction {
     pub slot: Option<u64>,
     /// Seconds since 1970, UTC.
     pub time: Option<i64>,
@@ -52,12 +52,12 @@ pub struct TokenAccount {
     pub mint: Key,
     pub decimals: u8,
     /// What it held and whose it was, before and after: an account can be made, closed and handed over.
-    pub before: Option<Held>,
-    pub after: Option<Held>,
+    pub before: Option<TokenHolding>,
+    pub after: Option<TokenHolding>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Held {
+pub struct TokenHolding {
     /// Old answers do not say.
     pub owner: Option<Key>,
     pub amount: u64,
@@ -93,7 +93,7 @@ struct Envelope {
 #[serde(rename_all = "camelCase")]
 struct Message {
     account_keys: Vec<String>,
-    header: Header,
+    header: MessageHeader,
     instructions: Vec<RawInstruction>,
     #[serde(default)]
     address_table_lookups: Option<Vec<serde_json::Value>>,
@@ -101,7 +101,7 @@ struct Message {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Header {
+struct MessageHeader {
     num_required_signatures: usize,
 }
 
@@ -163,7 +163,7 @@ struct UiAmount {
     decimals: u8,
 }
 
-impl Transaction {
+impl SolanaTransaction {
     pub fn parse(text: &str) -> Result<Self, Malformed> {
         let answer: Answer = serde_json::from_str(text).map_err(|_| Malformed)?;
         let message = answer.transaction.message;
@@ -258,7 +258,7 @@ fn effects(keys: &[Key], meta: &Meta) -> Result<Effects, Malformed> {
                 token_accounts.len().saturating_sub(1)
             });
             let Some(account) = token_accounts.get_mut(known) else { continue };
-            *(if is_after { &mut account.after } else { &mut account.before }) = Some(Held { owner, amount });
+            *(if is_after { &mut account.after } else { &mut account.before }) = Some(TokenHolding { owner, amount });
         }
     }
     Ok(Effects { failed: meta.err.is_some(), fee: meta.fee, lamports, token_accounts })

@@ -1,4 +1,4 @@
-//! What moved, for one wallet. Balances before and after are the truth; instructions tell with whom.
+//! What moved, for one wallet. Balances before and after decide the amounts; instructions tell the counterparty.
 //!
 //! Wrapped SOL is SOL. Rent that goes between a wallet and its own token accounts stays the wallet's, and is no movement.
 
@@ -9,25 +9,25 @@ use alloy_primitives::U256;
 use sha2::{Digest, Sha256};
 
 use super::Key;
-use super::instructions::{ASSOCIATED, Done, SYSTEM, TOKEN, TOKEN_2022, WRAPPED_SOL, created_by, done};
-use super::json::{Effects, Held, TokenAccount, Transaction};
+use super::instructions::{ASSOCIATED, InstructionEffect, SYSTEM, TOKEN, TOKEN_2022, WRAPPED_SOL, created_by, done};
+use super::json::{Effects, SolanaTransaction, TokenAccount, TokenHolding};
 use crate::asset::{Account, Asset, Movement, NftKind, Seen};
 
-/// Each bump is taken by half of all addresses, so one in a thousand lies below this.
+/// Each bump fits half of all addresses, so about one address in a thousand needs a bump below this.
 const BUMP_MIN: u8 = 246;
 
 /// Who owns which token account, and what the standard programs did.
 #[derive(Debug)]
 pub struct Ledger<'a> {
-    transaction: &'a Transaction,
+    transaction: &'a SolanaTransaction,
     effects: &'a Effects,
     /// Who owns each token account that is known here; what old answers do not tell, the instructions do.
     pub owners: BTreeMap<Key, Key>,
     mints: BTreeMap<Key, Key>,
-    /// Mints of which somebody here has a part, or more than one.
+    /// Mints of which some account here holds a fraction, or more than one token.
     plural: BTreeSet<Key>,
     /// What was done, and by which outer instruction.
-    pub done: Vec<(usize, Done)>,
+    pub done: Vec<(usize, InstructionEffect)>,
 }
 
 /// What an account that this transaction made, or closed, kept.
@@ -50,7 +50,7 @@ pub struct Flow {
 }
 
 impl<'a> Ledger<'a> {
-    pub fn open(transaction: &'a Transaction, effects: &'a Effects) -> Self {
+    pub fn open(transaction: &'a SolanaTransaction, effects: &'a Effects) -> Self {
         let mut ledger = Self {
             transaction,
             effects,
@@ -75,7 +75,7 @@ impl<'a> Ledger<'a> {
             }
         }
         for (_, done) in &ledger.done {
-            if let Done::Opened { account, owner } = done {
+            if let InstructionEffect::Opened { account, owner } = done {
                 ledger.owners.insert(*account, *owner);
             }
         }
@@ -89,7 +89,7 @@ impl<'a> Ledger<'a> {
         ledger
     }
 
-    /// The associated account of an owner stands at an address that follows from the owner, so it tells the owner where nothing else does.
+    /// The associated account of an owner is at an address derived from the owner, so it tells the owner where nothing else does.
     fn derive_owners(&mut self) {
         let known = |account: &&TokenAccount| !self.owners.contains_key(&account.key);
         let accounts: Vec<&TokenAccount> = self.effects.token_accounts.iter().filter(known).collect();
@@ -101,7 +101,7 @@ impl<'a> Ledger<'a> {
         self.owners.extend(found);
     }
 
-    fn owner(&self, account: &TokenAccount, held: Option<Held>) -> Option<Key> {
+    fn owner(&self, account: &TokenAccount, held: Option<TokenHolding>) -> Option<Key> {
         held?.owner.or_else(|| self.owners.get(&account.key).copied())
     }
 
@@ -124,14 +124,18 @@ impl<'a> Ledger<'a> {
         let mut flows = Vec::new();
         for (outer, done) in &self.done {
             let (from, to, amount, mint) = match *done {
-                Done::Lamports { from, to, amount } => (from, to, amount, None),
-                Done::Tokens { from, to, amount } => {
+                InstructionEffect::Lamports { from, to, amount } => (from, to, amount, None),
+                InstructionEffect::Tokens { from, to, amount } => {
                     let Some(mint) = self.mints.get(&from).or_else(|| self.mints.get(&to)) else { continue };
                     (from, to, amount, Some(*mint))
                 }
-                Done::Minted { mint, to, amount } => (SYSTEM, to, amount, Some(mint)),
-                Done::Burned { mint, from, amount } => (from, SYSTEM, amount, Some(mint)),
-                Done::Opened { .. } | Done::Closed { .. } | Done::Approved | Done::Revoked | Done::HandedOver => {
+                InstructionEffect::Minted { mint, to, amount } => (SYSTEM, to, amount, Some(mint)),
+                InstructionEffect::Burned { mint, from, amount } => (from, SYSTEM, amount, Some(mint)),
+                InstructionEffect::Opened { .. }
+                | InstructionEffect::Closed { .. }
+                | InstructionEffect::Approved
+                | InstructionEffect::Revoked
+                | InstructionEffect::HandedOver => {
                     continue;
                 }
             };
@@ -156,20 +160,20 @@ impl<'a> Ledger<'a> {
         self.effects.token_accounts.iter().filter(is_lost).map(|account| account.key).collect()
     }
 
-    /// Whether tokens moved of which no balance tells.
-    pub fn is_half_told(&self) -> bool {
+    /// Whether tokens moved that no balance shows.
+    pub fn hides_token_moves(&self) -> bool {
         let opened: LazyCell<BTreeSet<Key>, _> = LazyCell::new(|| self.opened().collect());
         let is_unknown = |key: &Key| !self.mints.contains_key(key) && !opened.contains(key);
-        let hides = |(_, done): &(usize, Done)| match done {
-            Done::Tokens { from, to, amount } => *amount > 0 && (is_unknown(from) || is_unknown(to)),
-            Done::Minted { to, amount, .. } => *amount > 0 && is_unknown(to),
-            Done::Burned { from, amount, .. } => *amount > 0 && is_unknown(from),
-            Done::Lamports { .. }
-            | Done::Opened { .. }
-            | Done::Closed { .. }
-            | Done::Approved
-            | Done::Revoked
-            | Done::HandedOver => false,
+        let hides = |(_, done): &(usize, InstructionEffect)| match done {
+            InstructionEffect::Tokens { from, to, amount } => *amount > 0 && (is_unknown(from) || is_unknown(to)),
+            InstructionEffect::Minted { to, amount, .. } => *amount > 0 && is_unknown(to),
+            InstructionEffect::Burned { from, amount, .. } => *amount > 0 && is_unknown(from),
+            InstructionEffect::Lamports { .. }
+            | InstructionEffect::Opened { .. }
+            | InstructionEffect::Closed { .. }
+            | InstructionEffect::Approved
+            | InstructionEffect::Revoked
+            | InstructionEffect::HandedOver => false,
         };
         self.done.iter().any(hides)
     }
@@ -182,7 +186,7 @@ impl<'a> Ledger<'a> {
 
     fn opened(&self) -> impl Iterator<Item = Key> {
         self.done.iter().filter_map(|(_, done)| match done {
-            Done::Opened { account, .. } => Some(*account),
+            InstructionEffect::Opened { account, .. } => Some(*account),
             _ => None,
         })
     }
@@ -192,13 +196,13 @@ impl<'a> Ledger<'a> {
     pub fn rents(&self) -> Vec<Rent> {
         let wrapped = |key: &Key| {
             let account = self.effects.token_accounts.iter().find(|a| a.key == *key && a.mint == WRAPPED_SOL);
-            let amount = |held: Option<Held>| held.map_or(0, |held| held.amount);
+            let amount = |held: Option<TokenHolding>| held.map_or(0, |held| held.amount);
             account.map_or((0, 0), |account| (amount(account.before), amount(account.after)))
         };
         let created = LazyCell::new(|| self.created());
         let payers: LazyCell<BTreeSet<Key>, _> = LazyCell::new(|| {
-            let from = |(_, done): &(usize, Done)| match done {
-                Done::Lamports { from, .. } => Some(*from),
+            let from = |(_, done): &(usize, InstructionEffect)| match done {
+                InstructionEffect::Lamports { from, .. } => Some(*from),
                 _ => None,
             };
             self.done.iter().filter_map(from).collect()
@@ -220,7 +224,7 @@ impl<'a> Ledger<'a> {
         let native = self.lamports(wallet).saturating_add(self.rent(wallet));
         let mut changes: Vec<(Asset, i128)> = vec![(Asset::Native, native)];
         for account in &self.effects.token_accounts {
-            let part = |held: Option<Held>| {
+            let part = |held: Option<TokenHolding>| {
                 let mine = held.filter(|_| self.owner(account, held) == Some(wallet));
                 mine.map_or(0, |held| i128::from(held.amount))
             };
@@ -236,7 +240,7 @@ impl<'a> Ledger<'a> {
         found
     }
 
-    /// One movement for each counterparty where the instructions tell all of it, else one with the largest.
+    /// One movement per counterparty where instructions account for the whole amount, else one movement with the largest counterparty.
     fn split(&self, wallet: Key, asset: Asset, change: i128, flows: &[Flow], found: &mut Vec<Movement>) {
         let mut parties: BTreeMap<Key, (i128, usize)> = BTreeMap::new();
         let mut is_told = flows.len() > 1;
@@ -259,7 +263,7 @@ impl<'a> Ledger<'a> {
         found.extend(parties.into_iter().map(movement));
     }
 
-    /// What the wallet itself gained, the fee given back.
+    /// What the wallet itself gained, with the fee added back.
     fn lamports(&self, wallet: Key) -> i128 {
         let keys = self.transaction.keys.iter().zip(&self.effects.lamports);
         let own = keys.filter(|(key, _)| **key == wallet);
@@ -275,7 +279,7 @@ impl<'a> Ledger<'a> {
         let funded = LazyCell::new(|| self.funded(wallet));
         let closed_into = LazyCell::new(|| self.closed_into(wallet));
         for account in &self.effects.token_accounts {
-            let is_mine = |held: Option<Held>| self.owner(account, held) == Some(wallet);
+            let is_mine = |held: Option<TokenHolding>| self.owner(account, held) == Some(wallet);
             let (was_mine, is_mine) = (is_mine(account.before), is_mine(account.after));
             if !was_mine && !is_mine {
                 continue;
@@ -283,7 +287,7 @@ impl<'a> Ledger<'a> {
             let at = self.transaction.keys.iter().position(|key| *key == account.key);
             let Some((before, after)) = at.and_then(|at| self.effects.lamports.get(at)).copied() else { continue };
             let wrapped =
-                |held: Option<Held>| held.filter(|_| account.mint == WRAPPED_SOL).map_or(0, |held| held.amount);
+                |held: Option<TokenHolding>| held.filter(|_| account.mint == WRAPPED_SOL).map_or(0, |held| held.amount);
             if before == 0 && is_mine && funded.contains(&account.key) {
                 rent = rent.saturating_add(i128::from(after.saturating_sub(wrapped(account.after))));
             }
@@ -301,7 +305,7 @@ impl<'a> Ledger<'a> {
             (instruction.program == ASSOCIATED && is_payer).then(|| instruction.accounts.get(1).copied()).flatten()
         });
         let paid = self.done.iter().filter_map(|(_, done)| match done {
-            Done::Lamports { from, to, .. } if *from == wallet => Some(*to),
+            InstructionEffect::Lamports { from, to, .. } if *from == wallet => Some(*to),
             _ => None,
         });
         by_associated.chain(paid).collect()
@@ -341,7 +345,7 @@ impl<'a> Ledger<'a> {
     /// With whom the largest part of it moved, and in which instruction.
     fn other(&self, wallet: Key, asset: Asset, comes_in: bool, flows: &[Flow]) -> (Seen, Key) {
         let fitting = flows.iter().filter(|flow| flow.comes_in == comes_in);
-        // The first of equals.
+        // On a tie, the first.
         let largest = fitting.rev().max_by_key(|flow| flow.amount);
         largest.map_or_else(
             || (Seen::Instruction(0), self.counterpart(wallet, asset, comes_in)),
@@ -349,7 +353,7 @@ impl<'a> Ledger<'a> {
         )
     }
 
-    /// Whoever's balance went the other way the most: a program moved it without saying so.
+    /// The account whose balance changed most in the other direction: a program moved it without an instruction that says so.
     fn counterpart(&self, wallet: Key, asset: Asset, comes_in: bool) -> Key {
         let change = |before: u64, after: u64| {
             if comes_in { before.saturating_sub(after) } else { after.saturating_sub(before) }
@@ -366,7 +370,7 @@ impl<'a> Ledger<'a> {
             .iter()
             .filter(|account| asset.contract() == Some(Account::Solana(account.mint)));
         let tokens = tokens.map(|account| {
-            let amount = |held: Option<Held>| held.map_or(0, |held| held.amount);
+            let amount = |held: Option<TokenHolding>| held.map_or(0, |held| held.amount);
             (self.party(account.key), change(amount(account.before), amount(account.after)))
         });
         let all: Vec<(Key, u64)> = if asset == Asset::Native { lamports.collect() } else { tokens.collect() };
@@ -382,7 +386,7 @@ fn of(flows: &[Flow], asset: Asset) -> &[Flow] {
     same
 }
 
-/// What is one of a kind has no decimals, and nobody here has more than one.
+/// Whether this cannot be an NFT: it has decimals, or an account here holds more than one.
 fn is_plural(account: &TokenAccount) -> bool {
     account.decimals != 0 || [account.before, account.after].into_iter().flatten().any(|held| held.amount > 1)
 }

@@ -12,5 +12,5 @@ pub(crate) fn needs(scene: &SolanaScene<'_>) -> Vec<Need> {
         Account::Solana(mint) => facts.tokens.contains_key(mint) || !accounts().any(|account| account.mint == *mint),
         Account::Evm(_) => true,
     };
-    unknown_tokens(scene.told_legs(), is_known).collect()
+    unknown_tokens(scene.listed_legs(), is_known).collect()
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::Key;
-use super::instructions::{Done, SYSTEM};
+use super::instructions::{InstructionEffect, SYSTEM};
 use super::json::Instruction;
 use super::programs::{self, Match};
 use super::scene::SolanaScene;
@@ -12,32 +12,32 @@ use crate::asset::{Account, Asset};
 use crate::category::Category;
 use crate::legs::{Direction, Leg};
 use crate::opinion::{LegSet, Opinion, Source, Strength};
-use crate::rules::file::Way;
+use crate::rules::file::TransferDirection;
 use crate::rules::{Rules, TransferRule};
 use crate::scene::Outcome;
 use crate::sources::{OPINIONS_MAX, Opinions, shape, spam};
 
-/// What packs know of the transaction before anybody says what it means: looked up once, the same for every source.
-struct Known<'a> {
-    /// Nothing came in but tokens that lure or imitate, and the wallet did not ask: whatever a stranger calls around them, they are spam.
+/// What packs match in the transaction, looked up once and the same for every source.
+struct PackMatches<'a> {
+    /// Nothing came in but tokens that lure or imitate, and the wallet did not ask: they are spam, whatever else the transaction calls.
     bait: Option<Opinion>,
     instructions: Vec<Match<'a>>,
     transfers: Vec<ListedTransfer<'a>>,
 }
 
-impl Known<'_> {
+impl PackMatches<'_> {
     /// No pack has a rule for what was asked or for whom it went to.
     fn is_nothing(&self) -> bool {
         self.bait.is_none() && self.instructions.is_empty() && self.transfers.is_empty()
     }
 }
 
-fn known<'a>(scene: &'a SolanaScene<'_>, rules: &'a Rules) -> Known<'a> {
+fn known<'a>(scene: &'a SolanaScene<'_>, rules: &'a Rules) -> PackMatches<'a> {
     let bait = if scene.acts { None } else { spam::unsolicited(scene, rules) };
     if bait.is_some() {
-        return Known { bait, instructions: Vec::new(), transfers: Vec::new() };
+        return PackMatches { bait, instructions: Vec::new(), transfers: Vec::new() };
     }
-    Known { bait, instructions: programs::matches(scene, rules), transfers: listed_transfers(scene, rules) }
+    PackMatches { bait, instructions: programs::matches(scene, rules), transfers: listed_transfers(scene, rules) }
 }
 
 /// Sources get the scene, the rules and what packs know. None gets what another said.
@@ -56,7 +56,7 @@ pub fn opine(scene: &SolanaScene<'_>, rules: &Rules) -> Opinions {
     opinions
 }
 
-/// A leg whose other side is an account of a pack that takes plain transfers for an action.
+/// A leg whose counterparty is listed by a pack as one where a plain transfer is an action.
 struct ListedTransfer<'a> {
     leg: usize,
     pack: usize,
@@ -71,7 +71,12 @@ fn listed_transfers<'a>(scene: &SolanaScene<'_>, rules: &'a Rules) -> Vec<Listed
             continue;
         }
         for holder in rules.solana.holders(&other) {
-            let fits = |way: Way| matches!((way, leg.direction), (Way::Out, Direction::Out) | (Way::In, Direction::In));
+            let fits = |way: TransferDirection| {
+                matches!(
+                    (way, leg.direction),
+                    (TransferDirection::Out, Direction::Out) | (TransferDirection::In, Direction::In)
+                )
+            };
             let all = rules.transfers(holder.pack, &holder.role).iter();
             let fitting = all.filter(|rule| fits(rule.way) && (!rule.native || leg.asset == Asset::Native));
             found.extend(fitting.map(|rule| ListedTransfer { leg: at, pack: holder.pack, rule }));
@@ -106,13 +111,13 @@ fn rent_of(scene: &SolanaScene<'_>) -> LegSet {
 }
 
 /// Only the standard programs ran: accounts were opened or closed, or something was handed over.
-fn plain(scene: &SolanaScene<'_>, rules: &Rules, known: &Known<'_>) -> Option<Opinion> {
+fn plain(scene: &SolanaScene<'_>, rules: &Rules, known: &PackMatches<'_>) -> Option<Opinion> {
     if !known.is_nothing() || !is_plumbing_only(scene, rules) {
         return None;
     }
     let has = |direction| scene.legs.iter().any(|leg| leg.direction == direction);
-    let did = |wanted: fn(&Done) -> bool| scene.done.iter().any(|(_, done)| wanted(done));
-    if did(|done| matches!(done, Done::HandedOver)) && scene.legs.is_empty() {
+    let did = |wanted: fn(&InstructionEffect) -> bool| scene.done.iter().any(|(_, done)| wanted(done));
+    if did(|done| matches!(done, InstructionEffect::HandedOver)) && scene.legs.is_empty() {
         return None;
     }
     let is_nft_or_rent = |leg: &Leg| leg.asset.is_nft() || scene.is_rent(leg);
@@ -122,10 +127,10 @@ fn plain(scene: &SolanaScene<'_>, rules: &Rules, known: &Known<'_>) -> Option<Op
             let to_itself = by_itself(scene, Source::Call, "solana/to-itself", Category::SelfTransfer);
             return Some(Opinion { has_no_balance_leg: true, ..to_itself });
         }
-        (false, false) if did(|done| matches!(done, Done::Approved)) => Category::Approval,
-        (false, false) if did(|done| matches!(done, Done::Revoked)) => Category::Revoke,
-        (false, false) if did(|done| matches!(done, Done::Closed { .. })) => Category::AccountClose,
-        (false, false) if did(|done| matches!(done, Done::Opened { .. })) => Category::AccountOpen,
+        (false, false) if did(|done| matches!(done, InstructionEffect::Approved)) => Category::Approval,
+        (false, false) if did(|done| matches!(done, InstructionEffect::Revoked)) => Category::Revoke,
+        (false, false) if did(|done| matches!(done, InstructionEffect::Closed { .. })) => Category::AccountClose,
+        (false, false) if did(|done| matches!(done, InstructionEffect::Opened { .. })) => Category::AccountOpen,
         (false, false) => Category::ContractCall,
         (true, false) if scene.flows.iter().any(|flow| !flow.comes_in && flow.party == SYSTEM) => Category::TokenBurn,
         _ if scene.legs.iter().any(|leg| leg.asset.is_nft()) && scene.legs.iter().all(is_nft_or_rent) => {
@@ -143,24 +148,24 @@ fn is_plumbing_only(scene: &SolanaScene<'_>, rules: &Rules) -> bool {
 /// Coin or tokens sent from the wallet to the wallet; making or filling an account of its own is no such move.
 fn moves_to_itself(scene: &SolanaScene<'_>) -> bool {
     scene.done.iter().any(|(_, done)| match done {
-        Done::Lamports { from, to, amount } => *from == scene.wallet_key && from == to && *amount > 0,
-        Done::Tokens { from, to, amount } => {
+        InstructionEffect::Lamports { from, to, amount } => *from == scene.wallet_key && from == to && *amount > 0,
+        InstructionEffect::Tokens { from, to, amount } => {
             let is_own = |account: &Key| scene.owners.get(account) == Some(&scene.wallet_key);
             is_own(from) && is_own(to) && *amount > 0
         }
-        Done::Minted { .. }
-        | Done::Burned { .. }
-        | Done::Opened { .. }
-        | Done::Closed { .. }
-        | Done::Approved
-        | Done::Revoked
-        | Done::HandedOver => false,
+        InstructionEffect::Minted { .. }
+        | InstructionEffect::Burned { .. }
+        | InstructionEffect::Opened { .. }
+        | InstructionEffect::Closed { .. }
+        | InstructionEffect::Approved
+        | InstructionEffect::Revoked
+        | InstructionEffect::HandedOver => false,
     })
 }
 
-/// One asset for another through a program that nobody knows: by its shape a swap, and no more certain than that. Coin that only
-/// went into new accounts or to those who carry transactions, or came out of closed ones, is no side of an exchange.
-fn exchanged(scene: &SolanaScene<'_>, rules: &Rules, known: &Known<'_>) -> Option<Opinion> {
+/// One asset for another through a program that no pack lists: a swap by its shape, and no stronger than that. Coin that only
+/// went into new accounts or to those who submit transactions, or came out of closed ones, is no side of an exchange.
+fn exchanged(scene: &SolanaScene<'_>, rules: &Rules, known: &PackMatches<'_>) -> Option<Opinion> {
     if !known.is_nothing() {
         return None;
     }
@@ -196,7 +201,7 @@ pub fn named(scene: &SolanaScene<'_>, rules: &Rules) -> Option<Arc<str>> {
     programs.iter().find_map(|(_, program)| name(program, rules))
 }
 
-/// The name of the first program that was called and is more than plumbing.
+/// The name of the first called program that is neither standard nor quiet.
 pub fn called(scene: &SolanaScene<'_>, rules: &Rules) -> Option<Arc<str>> {
     let outer = scene.facts.transaction.instructions.iter().filter(|instruction| instruction.depth == 1);
     let mut programs =

@@ -3,7 +3,7 @@
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::instructions::Done;
+use super::instructions::InstructionEffect;
 use super::json::Instruction;
 use super::scene::SolanaScene;
 use super::{Key, instructions};
@@ -15,23 +15,23 @@ use crate::rules::Rules;
 use crate::rules::solana::{InstructionRule, Weight};
 use crate::sources::{OPINIONS_MAX, Opinions};
 
-/// A rule of a pack that speaks of the wallet, and the instruction that it speaks of.
+/// A rule of a pack that matches for the wallet, and the instruction that it matches.
 pub type Match<'a> = (&'a InstructionRule, &'a Instruction);
 
-pub fn opinions(scene: &SolanaScene<'_>, rules: &Rules, heard: &[Match<'_>]) -> Opinions {
-    let is_unsettled = heard.iter().any(|(rule, _)| rule.unsettled);
-    let is_mixed = is_mixed(scene, rules, heard);
-    let categories: BTreeSet<Category> = heard.iter().map(|(rule, _)| rule.means).collect();
-    let speakers: BTreeSet<usize> = heard.iter().map(|(_, instruction)| instruction.outer).collect();
+pub fn opinions(scene: &SolanaScene<'_>, rules: &Rules, matched: &[Match<'_>]) -> Opinions {
+    let is_unsettled = matched.iter().any(|(rule, _)| rule.unsettled);
+    let is_mixed = is_mixed(scene, rules, matched);
+    let categories: BTreeSet<Category> = matched.iter().map(|(rule, _)| rule.means).collect();
+    let matched_outer: BTreeSet<usize> = matched.iter().map(|(_, instruction)| instruction.outer).collect();
     let is_clean = is_clean(scene, rules);
     let moves: LazyCell<BTreeSet<(usize, Asset)>, _> =
         LazyCell::new(|| scene.flows.iter().map(|flow| (flow.outer, flow.asset)).collect());
-    let spoken_for: LazyCell<BTreeSet<Asset>, _> = LazyCell::new(|| {
-        scene.flows.iter().filter(|flow| speakers.contains(&flow.outer)).map(|flow| flow.asset).collect()
+    let explained_assets: LazyCell<BTreeSet<Asset>, _> = LazyCell::new(|| {
+        scene.flows.iter().filter(|flow| matched_outer.contains(&flow.outer)).map(|flow| flow.asset).collect()
     });
-    // Where several things were done, each speaks for what it moved, and for what no instruction is known to have moved.
-    let is_touched = |leg: &Leg, outer| moves.contains(&(outer, leg.asset)) || !spoken_for.contains(&leg.asset);
-    let claims = heard.iter().take(OPINIONS_MAX).map(|(rule, instruction)| {
+    // Where several rules match, each explains what its instruction moved, and what no instruction is known to have moved.
+    let is_touched = |leg: &Leg, outer| moves.contains(&(outer, leg.asset)) || !explained_assets.contains(&leg.asset);
+    let claims = matched.iter().take(OPINIONS_MAX).map(|(rule, instruction)| {
         let mut explains = LegSet::EMPTY;
         for (at, leg) in scene.legs.iter().enumerate().take(LEGS_MAX) {
             let is_its_own = categories.len() == 1 || is_touched(leg, instruction.outer);
@@ -52,22 +52,22 @@ pub fn opinions(scene: &SolanaScene<'_>, rules: &Rules, heard: &[Match<'_>]) -> 
     Opinions { said: claims.collect(), is_cut: false, is_unsettled, is_mixed }
 }
 
-/// Its instructions say nothing of what a transaction was for: the standard programs, and those that packs call quiet.
+/// Its instructions do not tell the purpose of a transaction: the standard programs, and those that packs call quiet.
 pub fn is_plumbing(program: &Key, rules: &Rules) -> bool {
     instructions::is_plumbing(program) || rules.solana.holders(program).any(|holder| holder.is_quiet)
 }
 
-/// The rules that speak of the wallet. Within an outer instruction only those at the shallowest depth at which one does: what a program
-/// calls to do its work is its work.
+/// The rules that match for the wallet. Within an outer instruction only those at the shallowest depth at which one matches: what a
+/// program calls is part of what that program does.
 pub fn matches<'a>(scene: &'a SolanaScene<'_>, rules: &'a Rules) -> Vec<Match<'a>> {
     let all = &scene.facts.transaction.instructions;
     let mut found: Vec<Match<'a>> = Vec::new();
     for instruction in all {
-        let mut spoken = rules.solana.instructions(instruction);
-        spoken.retain(|rule| speaks_of(scene, rule, instruction) && is_plausible(scene, rule.means));
-        let is_special = spoken.iter().any(|rule| !rule.same.is_empty());
-        spoken.retain(|rule| is_special != rule.same.is_empty());
-        found.extend(spoken.into_iter().map(|rule| (rule, instruction)));
+        let mut matching = rules.solana.instructions(instruction);
+        matching.retain(|rule| acts_for_wallet(scene, rule, instruction) && is_plausible(scene, rule.means));
+        let is_special = matching.iter().any(|rule| !rule.same.is_empty());
+        matching.retain(|rule| is_special != rule.same.is_empty());
+        found.extend(matching.into_iter().map(|rule| (rule, instruction)));
     }
     let weightiest = found.iter().map(|(rule, _)| rule.weight).max();
     found.retain(|(rule, _)| Some(rule.weight) == weightiest);
@@ -83,7 +83,7 @@ pub fn matches<'a>(scene: &'a SolanaScene<'_>, rules: &'a Rules) -> Vec<Match<'a
     found
 }
 
-/// Who buys an NFT gives none away, and has it or its price to show; who sells one takes none.
+/// A buyer of an NFT sends none, and has a leg for it or for its price; a seller receives none.
 fn is_plausible(scene: &SolanaScene<'_>, category: Category) -> bool {
     let has = |direction| scene.legs.iter().any(|leg| leg.direction == direction);
     let has_nft = |direction| scene.legs.iter().any(|leg| leg.direction == direction && leg.asset.is_nft());
@@ -107,10 +107,10 @@ fn is_order(rule: &InstructionRule) -> bool {
 
 /// Whether the instruction acts for the wallet: at one of the rule's positions, by an account of it, or, if it names none, asked
 /// by the wallet itself.
-fn speaks_of(scene: &SolanaScene<'_>, rule: &InstructionRule, instruction: &Instruction) -> bool {
+fn acts_for_wallet(scene: &SolanaScene<'_>, rule: &InstructionRule, instruction: &Instruction) -> bool {
     let wallet = scene.wallet_key;
     let account = |place: &usize| instruction.accounts.get(*place);
-    let stands = rule.who.iter().any(|place| account(place) == Some(&wallet));
+    let is_at_position = rule.who.iter().any(|place| account(place) == Some(&wallet));
     let owner = |place: &usize| account(place).and_then(|account| scene.owners.get(account));
     let owns = rule.owner_of.iter().any(|place| owner(place) == Some(&wallet));
     let is_open = rule.who.is_empty() && rule.owner_of.is_empty();
@@ -122,7 +122,8 @@ fn speaks_of(scene: &SolanaScene<'_>, rule: &InstructionRule, instruction: &Inst
     }
     let mut shared = rule.same.iter().map(account);
     let first = shared.next();
-    (stands || owns || is_named) && first.is_none_or(|first| first.is_some() && shared.all(|other| other == first))
+    (is_at_position || owns || is_named)
+        && first.is_none_or(|first| first.is_some() && shared.all(|other| other == first))
 }
 
 /// Every program that was called is known.
@@ -142,31 +143,32 @@ fn fits(category: Category, leg: &Leg) -> bool {
     category.meaning().way.is_none_or(|way| leg.direction == way) || leg.minted_or_burned
 }
 
-/// Whether an instruction of which no rule speaks moved something of weight between the wallet and somebody who has no part in those
-/// that a rule knows. Tips, what integrators take and accounts made for the purpose are no such thing.
-fn is_mixed(scene: &SolanaScene<'_>, rules: &Rules, heard: &[Match<'_>]) -> bool {
-    if heard.is_empty() {
+/// Whether an instruction that no rule matches moved more than a trifle between the wallet and an account that is in no instruction
+/// that a rule matches. Tips, integrators' fees and accounts made for the purpose do not count.
+fn is_mixed(scene: &SolanaScene<'_>, rules: &Rules, matched: &[Match<'_>]) -> bool {
+    if matched.is_empty() {
         return false;
     }
-    let packs: BTreeSet<usize> = heard.iter().map(|(rule, _)| rule.pack).collect();
+    let packs: BTreeSet<usize> = matched.iter().map(|(rule, _)| rule.pack).collect();
     let is_of_them = |program: &Key| rules.solana.holders(program).any(|holder| packs.contains(&holder.pack));
     let outer = scene.facts.transaction.instructions.iter().filter(|instruction| instruction.depth == 1);
     let prepares = outer.filter(|instruction| is_of_them(&instruction.program)).map(|instruction| instruction.outer);
-    let speakers: BTreeSet<usize> = heard.iter().map(|(_, instruction)| instruction.outer).chain(prepares).collect();
-    let speaks = |outer: usize| speakers.contains(&outer);
+    let matched_outer: BTreeSet<usize> =
+        matched.iter().map(|(_, instruction)| instruction.outer).chain(prepares).collect();
+    let is_matched = |outer: usize| matched_outer.contains(&outer);
     let parties: LazyCell<BTreeSet<Key>, _> =
-        LazyCell::new(|| heard.iter().flat_map(|(_, instruction)| &instruction.accounts).copied().collect());
+        LazyCell::new(|| matched.iter().flat_map(|(_, instruction)| &instruction.accounts).copied().collect());
     let takes_part = |key: &Key| parties.contains(key);
     let made_here: LazyCell<BTreeSet<Key>, _> = LazyCell::new(|| {
-        let made = |(_, done): &(usize, Done)| match done {
-            Done::Opened { account, .. } | Done::Closed { account } => Some(*account),
+        let made = |(_, done): &(usize, InstructionEffect)| match done {
+            InstructionEffect::Opened { account, .. } | InstructionEffect::Closed { account } => Some(*account),
             _ => None,
         };
         scene.done.iter().filter_map(made).collect()
     });
     scene.lost.iter().any(|account| !takes_part(account))
         || scene.flows.iter().any(|flow| {
-            !speaks(flow.outer)
+            !is_matched(flow.outer)
                 && !scene.is_small(flow)
                 && !takes_part(&flow.account)
                 && !takes_part(&flow.party)

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use alloy_primitives::U256;
 
-use super::instructions::{self, Done};
-use super::json::{Instruction, Transaction};
+use super::instructions::{self, InstructionEffect};
+use super::json::{Instruction, SolanaTransaction};
 use super::movements::{Flow, Ledger, Rent};
 use super::{Key, SolanaFacts};
 use crate::asset::{Account, Asset, Movement};
@@ -23,7 +23,7 @@ pub struct SolanaScene<'a> {
     pub facts: &'a SolanaFacts,
     pub wallet_key: Key,
     /// What the standard programs did, and by which outer instruction.
-    pub done: Vec<(usize, Done)>,
+    pub done: Vec<(usize, InstructionEffect)>,
     /// What the standard programs moved between the wallet and somebody else.
     pub flows: Vec<Flow>,
     /// Token accounts of the wallet that were handed over.
@@ -38,9 +38,9 @@ pub struct SolanaScene<'a> {
 
 /// The largest accounts that protocols open for a user, such as positions with many bins, keep less.
 const RENT_LAMPORTS_MAX: u64 = 100_000_000;
-/// More than this is no tip that anybody would overlook.
+/// Lamports; more than this is not a tip.
 const TIP_LAMPORTS_MAX: u64 = 5_000_000;
-/// An integrator's part of what moved is one in so many at most.
+/// An integrator takes at most one part in this many of what moved.
 const FEE_SHARE: u64 = 50;
 
 impl SolanaScene<'_> {
@@ -80,8 +80,8 @@ impl<'a> std::ops::Deref for SolanaScene<'a> {
     }
 }
 
-/// What the node's answer leaves open.
-fn doubts(transaction: &Transaction, wallet: &Key, legs: &[Leg]) -> Vec<Doubt> {
+/// Doubts about what the node's answer does not show.
+fn doubts(transaction: &SolanaTransaction, wallet: &Key, legs: &[Leg]) -> Vec<Doubt> {
     let asks = |is_asked: &dyn Fn(&Instruction) -> bool| transaction.instructions.iter().any(is_asked);
     let found = [
         (transaction.effects.is_none(), Doubt::EffectsUnknown),
@@ -112,7 +112,7 @@ pub fn read<'a>(
     };
     let View { wallet, moved, flows } = match question.wallet {
         Some(Account::Solana(wallet)) if is_party(wallet, facts, ledger.as_ref()) => {
-            // A token account acts for nobody: whoever names one means its owner.
+            // A token account is never the perspective: a caller that names one means its owner.
             let owner = ledger.as_ref().and_then(|ledger| ledger.owners.get(&wallet));
             view(owner.copied().unwrap_or(wallet))
         }
@@ -121,7 +121,7 @@ pub fn read<'a>(
     };
     let payer = transaction.payer().unwrap_or_default();
     let is_carried = wallet != payer && transaction.signed().contains(&wallet);
-    // Two people signed and something moved for both: who of them asks is not on chain.
+    // Two accounts signed and something moved for both: the chain does not tell which of them acts.
     let mut actors: Vec<(Account, Vec<Leg>)> = match (&ledger, question.wallet) {
         (Some(ledger), None) if transaction.signers > 1 => {
             let created = ledger.created();
@@ -140,7 +140,7 @@ pub fn read<'a>(
     if !actors.is_empty() {
         doubts.push(Doubt::SeveralActors(actors.iter().map(|(account, _)| *account).collect()));
     }
-    if ledger.as_ref().is_some_and(Ledger::is_half_told) {
+    if ledger.as_ref().is_some_and(Ledger::hides_token_moves) {
         doubts.push(Doubt::EffectsUnknown);
     }
     let scene = Scene {
@@ -182,7 +182,7 @@ struct View {
     flows: Vec<Flow>,
 }
 
-/// The first signer for whom something moved. A fee payer for whom nothing did carries somebody else's action.
+/// The first signer for whom something moved. A fee payer for whom nothing moved submits somebody else's action.
 fn actor(facts: &SolanaFacts, view: impl Fn(Key) -> View) -> View {
     let signed = facts.transaction.signed();
     let first = view(signed.first().copied().unwrap_or_default());

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::readers::Matched;
-use super::standing::proved;
+use super::trust::proved;
 use crate::asset::{Account, Asset, Movement, Seen};
 use crate::category::Category;
 use crate::evm::scene::EvmScene;
@@ -35,7 +35,7 @@ pub fn opinions(scene: &EvmScene<'_>, rules: &Rules, logs: &[Matched<'_>]) -> Ve
     if directions.len() < 2 {
         return Vec::new();
     }
-    let (strength, protocol) = standing(scene, rules, logs, &touched);
+    let (strength, protocol) = strength_and_protocol(scene, rules, logs, &touched);
     vec![Opinion {
         protocol,
         at: Some(Seen::Log(first.position)),
@@ -86,7 +86,7 @@ fn kin(scene: &EvmScene<'_>, asset: Asset) -> Asset {
     if scene.is_native(asset) { Asset::Native } else { asset }
 }
 
-/// Follows the leg's asset hand to hand from the wallet to a pool, or from a pool to the wallet.
+/// Follows the leg's asset from account to account, from the wallet to a pool or from a pool to the wallet.
 fn reaches(
     scene: &EvmScene<'_>,
     leg: &Leg,
@@ -122,7 +122,7 @@ fn reaches(
 
 /// The reading is verified when every pool that the wallet's own assets touched is vouched for; the name is theirs when
 /// they agree on one.
-fn standing(
+fn strength_and_protocol(
     scene: &EvmScene<'_>,
     rules: &Rules,
     logs: &[Matched<'_>],
@@ -148,10 +148,10 @@ fn standing(
 /// that the pool may have been made.
 fn voucher(scene: &EvmScene<'_>, of_pool: &[&Matched<'_>]) -> Option<usize> {
     let mut tried = BTreeSet::new();
-    let mut untried = of_pool.iter().filter(|log| tried.insert((log.rule.derive, log.standing)));
+    let mut untried = of_pool.iter().filter(|log| tried.insert((log.rule.derive, log.trust)));
     let verified = untried.find_map(|log| {
-        let standing = proved(scene, log.rule, log.log.address, log.standing);
-        (standing.strength == Strength::Verified).then_some(standing)
+        let trust = proved(scene, log.rule, log.log.address, log.trust);
+        (trust.strength == Strength::Verified).then_some(trust)
     });
-    verified.map(|standing| standing.pack)
+    verified.map(|trust| trust.pack)
 }

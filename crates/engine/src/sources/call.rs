@@ -1,17 +1,18 @@
-//! The `call` source: what was asked for. Amounts in calldata are wishes, so a call names assets and parties only.
+//! The `call` source: what was asked for. Amounts in calldata are what was asked for and not what moved, so a call names assets and
+//! parties only.
 
 use alloy_primitives::Address;
 
-use super::calldata::{self, CALLS_MAX, Call, Calldata};
+use super::calldata::{self, CALLS_MAX, Calldata, ContractCall};
 use super::explain::{Explained, Words, explain};
-use super::protocol::speaks_of;
+use super::protocol::is_for_perspective;
 use crate::asset::{Account, Asset};
 use crate::category::Category;
 use crate::evm::scene::EvmScene;
 use crate::legs::{Direction, Leg, has_contract};
 use crate::opinion::{LegSet, Opinion, Source, Strength};
 use crate::rules::Rules;
-use crate::rules::compile::{CallRule, Place};
+use crate::rules::compile::{CallRule, RulePlace};
 use crate::scene::Outcome;
 use crate::sources::Opinions;
 
@@ -31,7 +32,7 @@ fn asked(scene: &EvmScene<'_>, rules: &Rules, is_cut: &mut bool) -> Vec<Opinion>
     }
     let Some(target) = transaction.to else { return deployment(scene) };
     let is_coin_in = |leg: &Leg| leg.direction == Direction::In && leg.asset == Asset::Native;
-    // A chain that takes its parent's messages in a transaction of nobody's mints what was deposited there.
+    // A chain that takes its parent's messages in a transaction without sender mints what was deposited there.
     let is_system = transaction.from.is_zero() && target.is_zero();
     let is_minted = |leg: &Leg| leg.direction == Direction::In && leg.minted_or_burned;
     // Without a leg nothing was deposited: the first transaction of an OP-stack block only tells the chain about its parent.
@@ -39,7 +40,7 @@ fn asked(scene: &EvmScene<'_>, rules: &Rules, is_cut: &mut bool) -> Vec<Opinion>
     let of_type = rules.deposit(Some(transaction.kind())).filter(|_| brings(&is_coin_in));
     let of_nobody = || rules.deposit(None).filter(|_| is_system && brings(&is_minted));
     if let Some(bridge) = of_type.or_else(of_nobody) {
-        // The chain itself says it, by its own bridge.
+        // The chain itself mints it through its own bridge, so it is verified.
         let bridge = bridge.protocol_on(&scene.facts.chain.name);
         let deposit = bare(scene, "evm/deposit", Category::BridgeIn);
         return vec![Opinion { strength: Strength::Verified, protocol: Some(bridge.into()), ..deposit }];
@@ -48,9 +49,9 @@ fn asked(scene: &EvmScene<'_>, rules: &Rules, is_cut: &mut bool) -> Vec<Opinion>
         return plain_value(scene, target);
     }
     let mut found = Vec::new();
-    let mut open = vec![(Call { target, input: transaction.input.as_ref() }, 0_usize)];
+    let mut open = vec![(ContractCall { target, input: transaction.input.as_ref() }, 0_usize)];
     let mut looked_at = 0_usize;
-    while let Some((Call { target, input }, depth)) = open.pop() {
+    while let Some((ContractCall { target, input }, depth)) = open.pop() {
         looked_at = looked_at.saturating_add(1);
         if input.is_empty() {
             found.extend(inner_value(scene, target));
@@ -61,14 +62,14 @@ fn asked(scene: &EvmScene<'_>, rules: &Rules, is_cut: &mut bool) -> Vec<Opinion>
         }
         let Some(call) = Calldata::split(input) else { continue };
         for rule in rules.calls(&call.selector) {
-            let Some(strength) = standing(scene, rule, target) else { continue };
+            let Some(strength) = rule_strength(scene, rule, target) else { continue };
             match &rule.opens {
                 Some(opens) if depth < CALL_DEPTH_MAX => {
                     let inside = calldata::open(&call, opens, target, scene.perspective);
                     open.extend(inside.into_iter().rev().map(|inner| (inner, depth.saturating_add(1))));
                 }
                 Some(_) => *is_cut = true,
-                // What is inside an envelope speaks for whoever acts; a receiver hears only a direct transfer.
+                // Calls inside an envelope are those of the actor; for a receiver only a direct transfer counts.
                 None if depth > 0 && !scene.acts => {}
                 None => found.extend(opinion(scene, rules, rule, &call, target, strength)),
             }
@@ -76,10 +77,10 @@ fn asked(scene: &EvmScene<'_>, rules: &Rules, is_cut: &mut bool) -> Vec<Opinion>
     }
     let is_sender = transaction.from == scene.perspective;
     if is_sender && !scene.carried.is_empty() && scene.legs.is_empty() {
-        // Whatever moved, moved for the account whose action this sender carried.
+        // What moved, moved for the account whose action this sender submitted.
         return vec![bare(scene, "evm/carried", Category::ContractCall)];
     }
-    // Permissions and bare calls are believed only when nobody's assets moved.
+    // Permissions and bare calls are believed only when no account's assets moved.
     found.retain(|opinion| !is_quiet(opinion.category) || scene.movements.is_empty());
     if found.is_empty() && scene.movements.is_empty() && scene.acts {
         found.push(bare(scene, "evm/call", Category::ContractCall));
@@ -91,13 +92,13 @@ fn is_quiet(category: Category) -> bool {
     matches!(category, Category::Approval | Category::Revoke | Category::ContractCall)
 }
 
-fn standing(scene: &EvmScene<'_>, rule: &CallRule, target: Address) -> Option<Strength> {
+fn rule_strength(scene: &EvmScene<'_>, rule: &CallRule, target: Address) -> Option<Strength> {
     let chain = &scene.facts.chain;
     match &rule.place {
-        Place::Role(role) => scene.known.holds_role(target, rule.pack, role).then_some(Strength::Verified),
-        Place::WrappedNative => chain.is_wrapped_native(target).then_some(Strength::Verified),
-        Place::Anywhere | Place::Called => Some(Strength::Standard),
-        Place::Moved => has_contract(&scene.legs, target.into()).then_some(Strength::Standard),
+        RulePlace::Role(role) => scene.known.holds_role(target, rule.pack, role).then_some(Strength::Verified),
+        RulePlace::WrappedNative => chain.is_wrapped_native(target).then_some(Strength::Verified),
+        RulePlace::Anywhere | RulePlace::Called => Some(Strength::Standard),
+        RulePlace::Moved => has_contract(&scene.legs, target.into()).then_some(Strength::Standard),
     }
 }
 
@@ -113,7 +114,7 @@ fn opinion(
     let complete = call.arguments.len() >= rule.words.saturating_mul(32);
     let zero_asked =
         rule.zero.as_ref().is_none_or(|field| call.amount(field, 0).is_some_and(|amount| amount.is_zero()));
-    if !complete || !zero_asked || !speaks_of(scene, &rule.who, call) {
+    if !complete || !zero_asked || !is_for_perspective(scene, &rule.who, call) {
         return None;
     }
     let Explained { legs, amounts: _ } = explain(scene, &rule.out, &rule.incoming, target, call)?;

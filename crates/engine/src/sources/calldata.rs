@@ -1,4 +1,4 @@
-//! Calldata, read by word, and the calls that are packed inside it. Every offset is a stranger's.
+//! Calldata, read by word, and the calls that are packed inside it. No offset is trusted.
 
 use alloy_primitives::{Address, FixedBytes, U256};
 
@@ -12,7 +12,7 @@ pub const CALLS_MAX: usize = 256;
 
 /// One call: to whom, with what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Call<'a> {
+pub struct ContractCall<'a> {
     pub target: Address,
     pub input: &'a [u8],
 }
@@ -24,7 +24,7 @@ pub struct Calldata<'a> {
 }
 
 /// The calls inside, as far as they can be read; what is malformed is left out.
-pub fn open<'a>(call: &Calldata<'a>, opens: &Opens, target: Address, acting: Address) -> Vec<Call<'a>> {
+pub fn open<'a>(call: &Calldata<'a>, opens: &Opens, target: Address, acting: Address) -> Vec<ContractCall<'a>> {
     let inside = match opens {
         Opens::Inside { data, to } => inside(call, data, to.as_ref(), target),
         Opens::UserOperations => user_operations(call, acting),
@@ -33,32 +33,32 @@ pub fn open<'a>(call: &Calldata<'a>, opens: &Opens, target: Address, acting: Add
     inside.unwrap_or_default()
 }
 
-fn inside<'a>(call: &Calldata<'a>, data: &Field, to: Option<&Field>, target: Address) -> Option<Vec<Call<'a>>> {
+fn inside<'a>(call: &Calldata<'a>, data: &Field, to: Option<&Field>, target: Address) -> Option<Vec<ContractCall<'a>>> {
     let one = |member: usize| {
         let target = match to {
             Some(field) => call.address(field, member)?,
             None => target,
         };
-        Some(Call { target, input: call.bytes_at(data.locate(call.arguments, member)?)? })
+        Some(ContractCall { target, input: call.bytes_at(data.locate(call.arguments, member)?)? })
     };
     (0..data.count(call.arguments)?.min(CALLS_MAX)).map(one).collect()
 }
 
 /// Only the operations of the account whose view this is; the account itself is called with the operation's calldata.
-fn user_operations<'a>(call: &Calldata<'a>, acting: Address) -> Option<Vec<Call<'a>>> {
+fn user_operations<'a>(call: &Calldata<'a>, acting: Address) -> Option<Vec<ContractCall<'a>>> {
     const CALL_DATA_WORD: usize = 3;
     let mut found = Vec::new();
     for operation in call.members(call.offset(0)?)? {
         let account = call.word_at(operation).and_then(word_address)?;
         if account == acting {
             let offset = call.size_at(operation.checked_add(CALL_DATA_WORD.checked_mul(32)?)?)?;
-            found.push(Call { target: account, input: call.bytes_at(operation.checked_add(offset)?)? });
+            found.push(ContractCall { target: account, input: call.bytes_at(operation.checked_add(offset)?)? });
         }
     }
     Some(found)
 }
 
-fn packed<'a>(call: &Calldata<'a>) -> Option<Vec<Call<'a>>> {
+fn packed<'a>(call: &Calldata<'a>) -> Option<Vec<ContractCall<'a>>> {
     const HEAD_BYTES: usize = 1 + 20 + 32 + 32;
     let mut rest = call.bytes_at(call.offset(0)?)?;
     let mut found = Vec::new();
@@ -66,7 +66,7 @@ fn packed<'a>(call: &Calldata<'a>) -> Option<Vec<Call<'a>>> {
         let target = Address::from_slice(head.get(1..21)?);
         let length: &[u8; 32] = head.get(53..)?.first_chunk()?;
         let (input, next) = tail.split_at_checked(usize::try_from(U256::from_be_bytes(*length)).ok()?)?;
-        found.push(Call { target, input });
+        found.push(ContractCall { target, input });
         if found.len() >= CALLS_MAX {
             break;
         }

@@ -7,7 +7,7 @@ use crate::evm::json::word_address;
 use crate::evm::scene::EvmScene;
 use crate::legs::{Direction, LEGS_MAX, Leg, position};
 use crate::opinion::LegSet;
-use crate::rules::compile::{Field, LegSpec, What};
+use crate::rules::compile::{Field, LegSpec, LegSubject};
 use crate::rules::path::MEMBERS_MAX;
 
 /// Protocols that take any token write the native coin as this.
@@ -40,7 +40,7 @@ pub trait Words {
     }
 }
 
-/// How many members a field of a stranger's data names, if a rule looks at so many.
+/// How many members a field names in untrusted data; `None` for more than a rule looks at.
 pub fn count(field: &Field, data: &[u8]) -> Option<usize> {
     field.count(data).filter(|count| *count <= MEMBERS_MAX)
 }
@@ -96,25 +96,25 @@ fn one(
         Some(field) => Some(words.amount(field, member)?),
         None => None,
     };
-    // An event about nothing moved nothing.
+    // An event with an amount of zero moved nothing.
     if amount.is_some_and(|amount| amount.is_zero()) {
         return Some(true);
     }
     let asset = match &spec.what {
-        What::Asset(field) | What::Item(field, _) => Some(words.address(field, member)?),
+        LegSubject::Asset(field) | LegSubject::Item(field, _) => Some(words.address(field, member)?),
         _ => None,
     };
     let party = match &spec.what {
-        What::Counterparty => Some(emitter),
-        What::With(field) => Some(words.address(field, member)?),
+        LegSubject::Counterparty => Some(emitter),
+        LegSubject::With(field) => Some(words.address(field, member)?),
         _ => None,
     };
     let id = match &spec.what {
-        What::Item(_, field) => Some(words.amount(field, member)?),
+        LegSubject::Item(_, field) => Some(words.amount(field, member)?),
         _ => None,
     };
     let mut found = false;
-    let event = words.position().filter(|_| spec.what == What::Minted && amount.is_none());
+    let event = words.position().filter(|_| spec.what == LegSubject::Minted && amount.is_none());
     let nearest = event.map(|event| nearest(scene, direction, event, explained.legs));
     // The native coin and its wrapper may both answer: the amount is given to the asset that was named first, and what is left
     // of it to the other.
@@ -129,14 +129,15 @@ fn one(
         if !has_id || is_other || !matches_leg(scene, spec, leg, emitter, asset.or(party), amount) {
             continue;
         }
-        let is_spent = found && matches!(spec.what, What::Asset(_) | What::Native) && scene.is_native(leg.asset);
+        let is_spent =
+            found && matches!(spec.what, LegSubject::Asset(_) | LegSubject::Native) && scene.is_native(leg.asset);
         if is_spent && left.is_some_and(|left| left.is_zero()) {
             continue;
         }
         found = true;
         explained.legs.insert(at);
         let part = match spec.what {
-            What::Rest => beyond(scene, leg, amount),
+            LegSubject::Rest => beyond(scene, leg, amount),
             _ if is_spent => left,
             _ => amount,
         };
@@ -157,21 +158,21 @@ fn matches_leg(
     amount: Option<U256>,
 ) -> bool {
     match spec.what {
-        What::Asset(_) | What::Item(..) => named.is_some_and(|asset| is_asset(scene, leg, asset)),
-        What::Emitter => is_asset(scene, leg, emitter),
-        What::EmittedToken => !leg.asset.is_nft() && is_asset(scene, leg, emitter),
-        What::Native => scene.is_native(leg.asset),
-        What::Nft => leg.asset.is_nft(),
-        What::Minted => leg.minted_or_burned,
-        What::Counterparty | What::With(_) => named.is_some_and(|party| leg.other == Account::from(party)),
-        What::Exact => amount.is_some_and(|amount| is_exactly(scene, leg, amount)),
-        What::Rest => leg.other == Account::from(emitter) && amount != Some(leg.amount),
-        What::Any => true,
+        LegSubject::Asset(_) | LegSubject::Item(..) => named.is_some_and(|asset| is_asset(scene, leg, asset)),
+        LegSubject::Emitter => is_asset(scene, leg, emitter),
+        LegSubject::EmittedToken => !leg.asset.is_nft() && is_asset(scene, leg, emitter),
+        LegSubject::Native => scene.is_native(leg.asset),
+        LegSubject::Nft => leg.asset.is_nft(),
+        LegSubject::Minted => leg.minted_or_burned,
+        LegSubject::Counterparty | LegSubject::With(_) => named.is_some_and(|party| leg.other == Account::from(party)),
+        LegSubject::Exact => amount.is_some_and(|amount| is_exactly(scene, leg, amount)),
+        LegSubject::Rest => leg.other == Account::from(emitter) && amount != Some(leg.amount),
+        LegSubject::Any => true,
     }
 }
 
-/// An event that names no amount of what it minted or burned speaks of one such leg, the one beside it, and of nothing that
-/// happened further off in the same transaction. A rule that means two says it twice.
+/// An event that names no amount of what it minted or burned explains one such leg, the nearest, and nothing
+/// further away in the same transaction. A rule that means two names it twice.
 fn nearest(scene: &EvmScene<'_>, direction: Direction, event: usize, taken: LegSet) -> Option<usize> {
     let distance = |leg: usize| {
         let logged = scene.logged(leg);

@@ -1,4 +1,4 @@
-//! Whether a pool is what it says: its address is a function of a known factory, its tokens and its fee, so it can be
+//! Whether a pool is genuine: its address is a function of a known factory, its tokens and its fee, so it can be
 //! proved without asking anyone.
 
 use alloy_primitives::{Address, B256, U256, keccak256};
@@ -28,12 +28,12 @@ pub fn maker(scene: &EvmScene<'_>, pool: Address, derive: Derive) -> Option<usiz
     })
 }
 
-/// Where this factory's pool of the two tokens stands, lower address first.
+/// The address of this factory's pool of the two tokens, lower address first.
 pub fn address(factory: &Factory, low: Address, high: Address, fee: u32) -> Address {
     factory.deployer.create2(salt(factory.derive, low, high, fee), factory.init_code_hash)
 }
 
-/// Hashing is what a proof costs, so nothing is hashed for factories that are not there.
+/// Hashing is the cost of a proof, so nothing is hashed for factories that do not exist on this chain.
 fn made_by(
     scene: &EvmScene<'_>,
     pool: Address,
@@ -65,7 +65,7 @@ fn tokens_of(scene: &EvmScene<'_>, pool: Address) -> Vec<Address> {
     tokens
 }
 
-/// v2 packs the tokens end to end; v3 and what came of it encode them as words.
+/// v2 packs the tokens end to end; v3 and its forks encode them as words.
 fn salt(derive: Derive, low: Address, high: Address, fee: u32) -> B256 {
     let [low_word, high_word] = [low.into_word(), high.into_word()];
     match derive {

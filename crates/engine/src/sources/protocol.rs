@@ -9,7 +9,7 @@ use alloy_primitives::{Address, B256, U256};
 use super::OPINIONS_MAX;
 use super::explain::{self, Explained, Words, explain};
 use super::readers::{Matched, READERS};
-use super::standing::{Standing, proved, standing};
+use super::trust::{EmitterTrust, proved, trust};
 use crate::asset::{Account, Asset, Seen};
 use crate::category::Category;
 use crate::evm::json::Log;
@@ -17,14 +17,14 @@ use crate::evm::scene::EvmScene;
 use crate::evm::{LOGS_MAX, actor};
 use crate::legs::{Direction, position};
 use crate::opinion::{LegSet, Opinion, Source, Strength};
-use crate::rules::compile::{ActorRule, EventRule, Field, Place, Who};
-use crate::rules::file::Way;
+use crate::rules::compile::{ActorRule, EventRule, Field, RulePlace, Who};
+use crate::rules::file::TransferDirection;
 use crate::rules::{ChainRules, Rules, TransferRule};
 use crate::scene::Outcome;
 
 pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> Vec<Opinion> {
     let mut found = Vec::new();
-    // What each reader says together in the end, by its place among them.
+    // Logs that a reader judges together at the end, by the reader's index.
     let mut gathered: BTreeMap<usize, Vec<Matched<'_>>> = BTreeMap::new();
     if scene.outcome == Outcome::Failed {
         return found;
@@ -39,12 +39,12 @@ pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> Vec<Opinion> {
         }
         let holders = scene.known.holders(log.address);
         for rule in listening.iter().filter(|rule| rule.layout.fits(log)) {
-            let Some(standing) = standing(scene, rule, log.address, holders) else { continue };
+            let Some(trust) = trust(scene, rule, log.address, holders) else { continue };
             if !holds(scene.known, rule, log, |topic0| logged.contains(&(log.address, topic0))) {
                 continue;
             }
-            let matched = Matched { position, log, rule, standing };
-            let is_own = matches!(rule.place, Place::Role(_) | Place::WrappedNative);
+            let matched = Matched { position, log, rule, trust };
+            let is_own = matches!(rule.place, RulePlace::Role(_) | RulePlace::WrappedNative);
             let has_room = found.len().saturating_add(said.len()) < OPINIONS_MAX;
             match rule.reader.and_then(|at| Some((at, READERS.get(at)?))) {
                 Some((at, (_, reader))) => {
@@ -57,7 +57,7 @@ pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> Vec<Opinion> {
                 None => {}
             }
         }
-        // Where rules written for this very contract speak, those that any contract's log would wake may only agree.
+        // Where rules for this very contract match, those that match any contract may only agree with them.
         if said.iter().any(|(is_own, _)| *is_own) {
             let own: Vec<Category> = said.iter().filter(|(is_own, _)| *is_own).map(|(_, o)| o.category).collect();
             said.retain(|(_, opinion)| own.contains(&opinion.category));
@@ -80,7 +80,7 @@ fn logged(scene: &EvmScene<'_>) -> BTreeSet<(Address, B256)> {
 /// Movements whose other side is a contract of a pack that takes plain transfers for an action, at most so many.
 ///
 /// Anyone can make a token that logs a transfer with a well-known account. The chain itself moves the native coin; a token's
-/// word counts when the token is canonical, when the wallet acts, or when the pack's own account sent the transaction, was
+/// log counts when the token is canonical, when the wallet acts, or when the pack's own account sent the transaction, was
 /// called or logged something itself.
 fn transfers(scene: &EvmScene<'_>, rules: &Rules, max: usize) -> Vec<Opinion> {
     let wallet = Account::from(scene.perspective);
@@ -93,7 +93,12 @@ fn transfers(scene: &EvmScene<'_>, rules: &Rules, max: usize) -> Vec<Opinion> {
             if !(scene.is_real(m.asset) || scene.acts || is_present()) {
                 continue;
             }
-            let is_way = |way| matches!((way, direction), (Way::Out, Direction::Out) | (Way::In, Direction::In));
+            let is_way = |way| {
+                matches!(
+                    (way, direction),
+                    (TransferDirection::Out, Direction::Out) | (TransferDirection::In, Direction::In)
+                )
+            };
             let fits = |rule: &&TransferRule| is_way(rule.way) && (!rule.native || m.asset == Asset::Native);
             let rows = rules.transfers(holder.pack, &holder.role).iter().filter(fits);
             let Some(at) = position(&scene.legs, direction, m.asset) else { continue };
@@ -152,18 +157,18 @@ fn equals(words: &LogWords<'_>, field: &Field, values: &[U256]) -> bool {
 
 /// What the rule's own words make of a log.
 pub fn opinion(scene: &EvmScene<'_>, rules: &Rules, matched: &Matched<'_>) -> Option<Opinion> {
-    let Matched { position, log, rule, standing } = *matched;
+    let Matched { position, log, rule, trust } = *matched;
     let words = LogWords(log, Some(position));
-    if !speaks_of(scene, &rule.who, &words) {
+    if !is_for_perspective(scene, &rule.who, &words) {
         return None;
     }
     let Explained { legs, amounts } = explain(scene, &rule.out, &rule.incoming, log.address, &words)?;
-    // Nothing but the amount ties such a fill to the wallet.
+    // Only the amount links such a fill to the wallet.
     let is_exact = |(at, amount): &(usize, U256)| scene.legs.get(*at).is_some_and(|leg| leg.amount == *amount);
     if rule.escrowed && !amounts.iter().all(is_exact) {
         return None;
     }
-    let Standing { strength, pack } = proved(scene, rule, log.address, standing);
+    let EmitterTrust { strength, pack } = proved(scene, rule, log.address, trust);
     Some(Opinion {
         protocol: (strength == Strength::Verified || rule.own).then(|| rules.protocol(pack)).flatten(),
         role: rule.role,
@@ -175,7 +180,7 @@ pub fn opinion(scene: &EvmScene<'_>, rules: &Rules, matched: &Matched<'_>) -> Op
 }
 
 /// Whether the rule's actor is the perspective.
-pub fn speaks_of(scene: &EvmScene<'_>, who: &[Who], words: &impl Words) -> bool {
+pub fn is_for_perspective(scene: &EvmScene<'_>, who: &[Who], words: &impl Words) -> bool {
     let names = |field: &Field| {
         let count = words.count(field).unwrap_or_default();
         (0..count).any(|member| words.address(field, member) == Some(scene.perspective))
@@ -221,10 +226,10 @@ pub fn named(scene: &EvmScene<'_>, rules: &Rules) -> Option<Arc<str>> {
 fn by_own_event(scene: &EvmScene<'_>, rules: &Rules, log: &Log) -> Option<Arc<str>> {
     let topic0 = log.topic0().filter(|topic0| rules.is_own(topic0))?;
     let tells = |rule: &&EventRule| {
-        rule.own && rule.layout.fits(log) && speaks_of(scene, &rule.who, &LogWords(log, None)) && scene.acts
+        rule.own && rule.layout.fits(log) && is_for_perspective(scene, &rule.who, &LogWords(log, None)) && scene.acts
     };
     let told = rules.events(&topic0).iter().filter(tells).map(|rule| rule.pack);
-    let carries = |rule: &&ActorRule| rule.own && actor::speaks(rule, log, scene.facts, scene.known);
+    let carries = |rule: &&ActorRule| rule.own && actor::applies(rule, log, scene.facts, scene.known);
     let carried = rules.actors(&topic0).iter().filter(carries).map(|rule| rule.pack);
     told.chain(carried).find_map(|pack| rules.protocol(pack))
 }

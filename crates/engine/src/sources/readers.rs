@@ -1,6 +1,6 @@
 //! Readers: what the words of a pack cannot say. A rule names one by `reader`, and it says what the rule's logs mean.
 
-use super::standing::Standing;
+use super::trust::EmitterTrust;
 use super::{amm, positions, protocol, vaults};
 use crate::evm::json::Log;
 use crate::evm::scene::EvmScene;
@@ -8,14 +8,14 @@ use crate::opinion::Opinion;
 use crate::rules::Rules;
 use crate::rules::compile::EventRule;
 
-/// A log that a rule listens to, whose conditions hold.
+/// A log that a rule matches, whose conditions hold.
 #[derive(Debug, Clone, Copy)]
 pub struct Matched<'a> {
     /// Its place among the logs.
     pub position: usize,
     pub log: &'a Log,
     pub rule: &'a EventRule,
-    pub standing: Standing,
+    pub trust: EmitterTrust,
 }
 
 type One = fn(&EvmScene<'_>, &Rules, &Matched<'_>) -> Vec<Opinion>;
@@ -31,7 +31,7 @@ pub struct EventReader {
     pub needs_beside: bool,
 }
 
-/// By the name that packs use. What they say together is asked in this order.
+/// By the name that packs use. Their joint opinions are asked for in this order.
 pub static READERS: &[(&str, EventReader)] = &[
     // The emitter is a pool: what the wallet sent into pools and took out of them is a swap.
     ("amm", EventReader { one: |_, _, _| Vec::new(), all: amm::opinions, needs_beside: false }),

@@ -15,7 +15,7 @@ pub fn opinion(scene: &Scene<'_>) -> Option<Opinion> {
 }
 
 fn suggestion(scene: &Scene<'_>) -> Option<(&'static str, Category)> {
-    // Sent legs stand before received ones.
+    // Sent legs are before received ones.
     let (out, incoming) = scene.legs.split_at(scene.legs.partition_point(|leg| leg.direction == Direction::Out));
     let nft_out = out.iter().any(|leg| leg.asset.is_nft());
     let nft_in = incoming.iter().any(|leg| leg.asset.is_nft());

@@ -41,7 +41,7 @@ fn spam(scene: &Scene<'_>, rule: &str) -> Opinion {
     Opinion::new(Source::Protocol, rule, Category::Spam, Strength::Standard, LegSet::all(scene.legs.len()))
 }
 
-/// Address poisoning: a transfer of nothing in the wallet's name, so that a look-alike stands in its history. Where anything
+/// Address poisoning: a transfer of nothing in the wallet's name, so that a look-alike address is in its history. Where anything
 /// really passed through the wallet, it is something else.
 fn is_poisoned(scene: &EvmScene<'_>) -> bool {
     let wallet = Account::from(scene.perspective);

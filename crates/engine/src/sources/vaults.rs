@@ -1,12 +1,12 @@
 //! From one ERC-4626 vault straight into another: the assets never reach the wallet, so neither vault's event finds its
-//! legs alone. Together they must come out even to the last digit, or nothing is said.
+//! legs alone. Together they must match to the last digit, or there is no opinion.
 
 use alloy_primitives::{Address, U256};
 
 use super::OPINIONS_MAX;
-use super::protocol::{LogWords, speaks_of};
+use super::protocol::{LogWords, is_for_perspective};
 use super::readers::Matched;
-use super::standing::Standing;
+use super::trust::EmitterTrust;
 use crate::asset::{Account, Asset, Movement, Seen};
 use crate::category::Category;
 use crate::evm::scene::EvmScene;
@@ -20,20 +20,21 @@ struct VaultLog<'a> {
     position: usize,
     vault: Address,
     rule: &'a EventRule,
-    standing: Standing,
+    trust: EmitterTrust,
     assets: U256,
 }
 
 pub fn opinions(scene: &EvmScene<'_>, rules: &Rules, logs: &[Matched<'_>]) -> Vec<Opinion> {
-    let of_wallet = logs.iter().filter(|matched| speaks_of(scene, &matched.rule.who, &LogWords(matched.log, None)));
+    let of_wallet =
+        logs.iter().filter(|matched| is_for_perspective(scene, &matched.rule.who, &LogWords(matched.log, None)));
     let logs: Vec<VaultLog<'_>> = of_wallet.filter_map(vault).take(OPINIONS_MAX).collect();
     opinion(scene, rules, &logs).into_iter().collect()
 }
 
 /// The first word of its data is how much of the assets went in or out.
 fn vault<'a>(matched: &Matched<'a>) -> Option<VaultLog<'a>> {
-    let Matched { position, log, rule, standing } = *matched;
-    Some(VaultLog { position, vault: log.address, rule, standing, assets: log.data_u256(0)? })
+    let Matched { position, log, rule, trust } = *matched;
+    Some(VaultLog { position, vault: log.address, rule, trust, assets: log.data_u256(0)? })
 }
 
 fn opinion(scene: &EvmScene<'_>, rules: &Rules, logs: &[VaultLog<'_>]) -> Option<Opinion> {
@@ -65,9 +66,9 @@ fn opinion(scene: &EvmScene<'_>, rules: &Rules, logs: &[VaultLog<'_>]) -> Option
         })
     };
     let is_even = given == got && is_whole(&out_of, Direction::Out) && is_whole(&into, Direction::In);
-    let strength = logs.iter().map(|log| log.standing.strength).min()?;
+    let strength = logs.iter().map(|log| log.trust.strength).min()?;
     is_even.then(|| Opinion {
-        protocol: (strength == Strength::Verified).then(|| rules.protocol(last.standing.pack)).flatten(),
+        protocol: (strength == Strength::Verified).then(|| rules.protocol(last.trust.pack)).flatten(),
         at: Some(Seen::Log(last.position)),
         ..Opinion::new(Source::Protocol, last.rule.id.clone(), Category::VaultDeposit, strength, explains)
     })

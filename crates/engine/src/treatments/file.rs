@@ -8,7 +8,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use toml::Spanned;
 
-use super::{Authority, Condition, Grey, Instead, LedgerAction, Side, Treatment, TreatmentRow, Treatments};
+use super::{Authority, Condition, Grey, GreySide, Instead, LedgerAction, Treatment, TreatmentRow, Treatments};
 use crate::category::{Category, TABLE};
 use crate::policy::PolicyKey;
 use crate::rules::{Fault, Lines};
@@ -19,14 +19,14 @@ struct TreatmentsFile {
     jurisdiction: String,
     name: String,
     as_of: String,
-    category: BTreeMap<Spanned<String>, Row>,
+    category: BTreeMap<Spanned<String>, FileRow>,
     grey: BTreeMap<Spanned<String>, GreyEntry>,
     authority: Vec<Spanned<Authority>>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Row {
+struct FileRow {
     treatment: Treatment,
     ledger_action: LedgerAction,
     policy: Option<PolicyKey>,
@@ -153,8 +153,11 @@ fn rows(file: &TreatmentsFile, faults: &mut Faults<'_>) -> BTreeMap<Category, Tr
 }
 
 fn grey(entry: &GreyEntry) -> Grey {
-    let side =
-        |treatment: Treatment, ledger_action, label: &str| Side { treatment, label: label.to_owned(), ledger_action };
+    let side = |treatment: Treatment, ledger_action, label: &str| GreySide {
+        treatment,
+        label: label.to_owned(),
+        ledger_action,
+    };
     let alternate = &entry.alternate;
     Grey {
         when: entry.when,

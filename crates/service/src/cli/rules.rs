@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use engine::cases::recorded;
 use engine::rules::Pack;
-use engine::rules::file::{InstructionRow, PackFile, Way};
+use engine::rules::file::{InstructionRow, PackFile, TransferDirection};
 use engine::{Category, Treatments};
 
 use super::terminal::{print, table};
@@ -188,8 +188,8 @@ fn rows(file: &PackFile, treatments: &Treatments, out: &mut String) {
     }
     for row in &file.transfer {
         let way = match row.way {
-            Way::Out => "to",
-            Way::In => "from",
+            TransferDirection::Out => "to",
+            TransferDirection::In => "from",
         };
         let _ = writeln!(out, "\ntransfer {way} {}\n  means  {}", row.with.get_ref(), meaning(&row.means, treatments));
     }

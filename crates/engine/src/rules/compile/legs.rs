@@ -1,17 +1,17 @@
 //! Which legs a rule explains: the words of `out` and `in`.
 
 use super::shapes::ParamFinder;
-use super::{Fault, Field};
+use super::{FaultText, Field};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LegSpec {
-    pub what: What,
+    pub what: LegSubject,
     pub optional: bool,
     pub amount: Option<Field>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum What {
+pub enum LegSubject {
     /// The asset whose contract the parameter names; the native coin answers for its wrapper.
     Asset(Field),
     /// The NFT of this contract with this id.
@@ -39,17 +39,17 @@ impl LegSpec {
     /// The parameters that it names.
     pub fn fields(&self) -> impl Iterator<Item = &Field> {
         let named = match &self.what {
-            What::Asset(field) | What::With(field) => [Some(field), None],
-            What::Item(contract, id) => [Some(contract), Some(id)],
-            What::Emitter
-            | What::EmittedToken
-            | What::Native
-            | What::Nft
-            | What::Minted
-            | What::Counterparty
-            | What::Exact
-            | What::Rest
-            | What::Any => [None, None],
+            LegSubject::Asset(field) | LegSubject::With(field) => [Some(field), None],
+            LegSubject::Item(contract, id) => [Some(contract), Some(id)],
+            LegSubject::Emitter
+            | LegSubject::EmittedToken
+            | LegSubject::Native
+            | LegSubject::Nft
+            | LegSubject::Minted
+            | LegSubject::Counterparty
+            | LegSubject::Exact
+            | LegSubject::Rest
+            | LegSubject::Any => [None, None],
         };
         named.into_iter().flatten().chain(&self.amount)
     }
@@ -57,31 +57,31 @@ impl LegSpec {
 
 /// `reserve=amount?` reads: the asset that `reserve` names, in the amount of `amount`, if there is such a leg. With `[*]` it
 /// is said of each member: `tokens[*]=amounts[*]`.
-pub(super) fn specs(texts: &[String], shape: &ParamFinder) -> Result<Vec<LegSpec>, Fault> {
+pub(super) fn specs(texts: &[String], shape: &ParamFinder) -> Result<Vec<LegSpec>, FaultText> {
     texts.iter().map(|text| spec(text, shape)).collect()
 }
 
-fn spec(text: &str, shape: &ParamFinder) -> Result<LegSpec, Fault> {
+fn spec(text: &str, shape: &ParamFinder) -> Result<LegSpec, FaultText> {
     let (text, optional) = text.strip_suffix('?').map_or((text, false), |text| (text, true));
     let (what, amount) = text.split_once('=').map_or((text, None), |(what, amount)| (what, Some(amount)));
     let amount = amount.map(|path| shape.words(path)).transpose()?;
     let what = match what {
-        "@emitter" => What::Emitter,
-        "@token" => What::EmittedToken,
-        "@native" => What::Native,
-        "@nft" => What::Nft,
-        "@minted" | "@burned" => What::Minted,
-        "@counterparty" => What::Counterparty,
-        "@exact" if amount.is_some() => What::Exact,
-        "@rest" if amount.is_some() => What::Rest,
-        "@any" => What::Any,
+        "@emitter" => LegSubject::Emitter,
+        "@token" => LegSubject::EmittedToken,
+        "@native" => LegSubject::Native,
+        "@nft" => LegSubject::Nft,
+        "@minted" | "@burned" => LegSubject::Minted,
+        "@counterparty" => LegSubject::Counterparty,
+        "@exact" if amount.is_some() => LegSubject::Exact,
+        "@rest" if amount.is_some() => LegSubject::Rest,
+        "@any" => LegSubject::Any,
         other if other.contains('#') => {
             let (contract, id) = other.split_once('#').unwrap_or_default();
-            What::Item(shape.addresses(contract)?, shape.words(id)?)
+            LegSubject::Item(shape.addresses(contract)?, shape.words(id)?)
         }
-        other if other.starts_with("@with:") => What::With(shape.addresses(other.trim_start_matches("@with:"))?),
+        other if other.starts_with("@with:") => LegSubject::With(shape.addresses(other.trim_start_matches("@with:"))?),
         other if other.starts_with('@') => return Err(format!("no class of legs is called `{other}`")),
-        path => What::Asset(shape.addresses(path)?),
+        path => LegSubject::Asset(shape.addresses(path)?),
     };
     Ok(LegSpec { what, optional, amount })
 }

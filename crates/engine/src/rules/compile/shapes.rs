@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use alloy_primitives::{B256, FixedBytes};
 
-use super::{Fault, Field};
+use super::{FaultText, Field};
 use crate::evm::json::Log;
 use crate::rules::abi::{AbiType, Signature, head_words};
 use crate::rules::path;
@@ -49,17 +49,17 @@ impl ParamFinder {
     }
 
     /// One word, of whatever type.
-    pub fn word(&self, path: &str) -> Result<Field, Fault> {
+    pub fn word(&self, path: &str) -> Result<Field, FaultText> {
         single(path, self.words(path)?)
     }
 
     /// One address.
-    pub fn address(&self, path: &str) -> Result<Field, Fault> {
+    pub fn address(&self, path: &str) -> Result<Field, FaultText> {
         single(path, self.addresses(path)?)
     }
 
     /// A word, or with `[*]` several. An indexed parameter that is longer than a word is its hash.
-    pub fn words(&self, path: &str) -> Result<Field, Fault> {
+    pub fn words(&self, path: &str) -> Result<Field, FaultText> {
         let found = path::find(path, &self.signature.params, self.first_topic)?;
         match (&found.field, found.kind) {
             (Field::Topic(_), _) | (_, AbiType::Word(_)) => Ok(found.field),
@@ -70,7 +70,7 @@ impl ParamFinder {
     }
 
     /// An address, or with `[*]` several.
-    pub fn addresses(&self, path: &str) -> Result<Field, Fault> {
+    pub fn addresses(&self, path: &str) -> Result<Field, FaultText> {
         let found = path::find(path, &self.signature.params, self.first_topic)?;
         match found.kind {
             // Protocols of several families of chains write accounts as words.
@@ -82,7 +82,7 @@ impl ParamFinder {
     }
 
     /// `bytes`, or with `[*]` several.
-    pub(super) fn bytes(&self, path: &str) -> Result<Field, Fault> {
+    pub(super) fn bytes(&self, path: &str) -> Result<Field, FaultText> {
         let found = path::find(path, &self.signature.params, self.first_topic)?;
         match found.kind {
             AbiType::Bytes(name) if name == "bytes" => Ok(found.field),
@@ -97,7 +97,7 @@ impl ParamFinder {
     }
 }
 
-fn single(path: &str, field: Field) -> Result<Field, Fault> {
+fn single(path: &str, field: Field) -> Result<Field, FaultText> {
     if field.repeats() { Err(format!("`{path}` names several values where one is needed")) } else { Ok(field) }
 }
 
@@ -118,7 +118,7 @@ impl Deref for EventShape {
 }
 
 /// `topic0` is what an anonymous event begins with: topic 0 is then its first indexed parameter.
-pub fn event_shape(signature: &str, topic0: Option<&str>) -> Result<EventShape, Fault> {
+pub fn event_shape(signature: &str, topic0: Option<&str>) -> Result<EventShape, FaultText> {
     let signature = Signature::event(signature)?;
     let raw = topic0.map(|text| text.parse::<B256>().map_err(|_| format!("`{text}` is no topic"))).transpose()?;
     let is_anonymous = raw.is_some();
@@ -147,7 +147,7 @@ impl Deref for CallShape {
     }
 }
 
-pub fn call_shape(signature: &str) -> Result<CallShape, Fault> {
+pub fn call_shape(signature: &str) -> Result<CallShape, FaultText> {
     let signature = Signature::call(signature)?;
     let (selector, words) = (signature.selector(), head_words(&signature.params));
     Ok(CallShape { shape: ParamFinder { signature, first_topic: 0 }, selector, words })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use alloy_primitives::B256;
 
-use super::{Loader, Place};
+use super::{Loader, RulePlace};
 use crate::asset::Account;
 use crate::rules::{Fault, Holder, Pack};
 
@@ -14,7 +14,7 @@ impl Loader {
     pub(super) fn contested(&mut self) {
         let mut claimed: BTreeMap<(usize, &str), BTreeSet<B256>> = BTreeMap::new();
         for rule in self.events.values().flatten() {
-            if let Place::Role(role) = &rule.place {
+            if let RulePlace::Role(role) = &rule.place {
                 claimed.entry((rule.pack, role)).or_default().insert(rule.topic0);
             }
         }
@@ -46,9 +46,9 @@ impl Loader {
     pub(super) fn contested_programs(&mut self) {
         let mut found = Vec::new();
         for (program, holders) in &self.solana.accounts {
-            let speaks =
+            let has_rules =
                 |holder: &&Holder| self.solana.instructions.contains_key(&(holder.pack, Arc::clone(&holder.role)));
-            let packs: BTreeSet<usize> = holders.iter().filter(speaks).map(|holder| holder.pack).collect();
+            let packs: BTreeSet<usize> = holders.iter().filter(has_rules).map(|holder| holder.pack).collect();
             let packs: Vec<&Pack> = packs.iter().filter_map(|pack| self.packs.get(*pack)).collect();
             if let [first, .., last] = packs.as_slice() {
                 let program = Account::Solana(*program).to_string();

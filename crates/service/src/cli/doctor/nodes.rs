@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::bail;
-use chains::probe::{Depth, Evm, Failure, FamilySeen, Seen, Solana, probe};
+use chains::probe::{Depth, EndpointReport, Evm, Failure, FamilySeen, Solana, probe};
 use engine::Chain;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ pub(super) struct ProbedNode {
     chain: Arc<Chain>,
     /// Its place in the order of preference, from 1.
     place: usize,
-    pub(super) seen: Result<Seen, Failure>,
+    pub(super) seen: Result<EndpointReport, Failure>,
     pub(super) todo: Todo,
 }
 
@@ -80,7 +80,7 @@ fn remedy(failure: Failure, variable: &str) -> String {
     }
 }
 
-fn judge(chain: &Chain, seen: &Seen, todo: &mut Todo) {
+fn judge(chain: &Chain, seen: &EndpointReport, todo: &mut Todo) {
     let variable = variable(chain);
     match &seen.family {
         FamilySeen::Evm(evm) => judge_evm(chain, evm, &variable, todo),
