@@ -1,7 +1,7 @@
 //! The pure core of taxon: facts in, verdict out.
 //!
 //! `read` is the one entry. It reads what moved and for whom (the scene), lets each source `opine`, `adjudicate`s their
-//! opinions into one reading, and `present`s it under the caller's policy. Nothing here does IO, waits, reads a clock or
+//! opinions into one reading, and writes the `answer`. Nothing here does IO, waits, reads a clock or
 //! fails on odd data: where facts are missing, `read` names its needs, and the shell answers them and reads again.
 
 pub mod adjudicate;
