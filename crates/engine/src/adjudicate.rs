@@ -10,8 +10,9 @@ use crate::asset::Seen;
 use crate::category::{Category, Legs, Nature, Rank};
 use crate::confidence::{self, Weighing};
 use crate::legs::{Direction, LEGS_MAX, Leg};
-use crate::opinion::{LegSet, Opinion, Role, Source, Strength};
+use crate::opinion::{LegSet, Opinion, Source, Strength};
 use crate::question::Question;
+use crate::role::Role;
 use crate::scene::{Doubt, Outcome, Scene};
 use crate::sources::Opinions;
 
@@ -53,7 +54,7 @@ pub fn adjudicate(scene: &Scene<'_>, heard: Opinions, question: &Question) -> Re
         return failed(scene);
     }
     let Opinions { said: opinions, is_cut, is_unsettled, is_mixed } = heard;
-    let claims = standing_claims(scene, &opinions);
+    let claims = accepted_claims(scene, &opinions);
     let residual = residual(scene, &claims);
     let has_unbacked = claims.iter().any(|claim| !is_backed(scene, claim));
     let mut doubts = scene.doubts.clone();
@@ -141,7 +142,7 @@ fn open(scene: &Scene<'_>, opinions: Vec<Opinion>, doubts: Vec<Doubt>) -> Readin
 }
 
 /// The claims that are left after they were compared with each other.
-fn standing_claims(scene: &Scene<'_>, opinions: &[Opinion]) -> Vec<Opinion> {
+fn accepted_claims(scene: &Scene<'_>, opinions: &[Opinion]) -> Vec<Opinion> {
     let claims = opinions.iter().filter(|opinion| is_claim(scene, opinion));
     let mut claims: Vec<Claim<'_>> = claims.map(|opinion| Claim { opinion, full: full(scene, opinion) }).collect();
     claims.sort_by(|a, b| order(a.opinion).cmp(&order(b.opinion)));

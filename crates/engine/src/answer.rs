@@ -13,7 +13,8 @@ use crate::position::{GreyPosition, circumstances, position};
 use crate::question::Question;
 use crate::scene::Scene;
 use crate::steps::{self, Breakdown};
-use crate::treatments::{LedgerAction, Treatment, Treatments};
+use crate::treatment::{LedgerAction, Treatment};
+use crate::treatments::Treatments;
 
 pub fn answer(scene: &Scene<'_>, reading: &Reading, question: &Question, knowledge: &Knowledge) -> Classification {
     let treatments = &knowledge.treatments;

@@ -7,7 +7,7 @@ use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::legs::Direction;
-use crate::opinion::Role;
+use crate::role::Role;
 
 mod table;
 

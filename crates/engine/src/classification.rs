@@ -6,8 +6,9 @@ use utoipa::ToSchema;
 
 use crate::asset::{Account, NftKind};
 use crate::category::Category;
-use crate::opinion::{Role, Source};
-use crate::treatments::{LedgerAction, Treatment};
+use crate::opinion::Source;
+use crate::role::Role;
+use crate::treatment::{LedgerAction, Treatment};
 
 pub const API_VERSION: &str = "v1";
 /// A word of ours. Under its own name serde would want to borrow it from what it reads.

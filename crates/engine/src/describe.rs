@@ -3,7 +3,7 @@
 use crate::category::Category;
 use crate::classification::{AssetLeg, Assets};
 use crate::scene::Doubt;
-use crate::treatments::Treatment;
+use crate::treatment::Treatment;
 
 /// Legs listed by name in one sentence; the rest are counted.
 const LISTED_MAX: usize = 4;

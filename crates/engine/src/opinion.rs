@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::asset::Seen;
 use crate::category::Category;
 use crate::legs::{Direction, LEGS_MAX, Leg};
+use crate::role::Role;
 
 /// Who says it. Sources are independent, none reads another's opinion: `protocol` is a rule pack over verified contracts, events or
 /// instructions, `call` what was asked for, `shape` what the net movements alone suggest, `labels` a third party's word where an operator
@@ -37,23 +38,6 @@ pub enum Strength {
     Standard,
     /// A contract that a pack vouches for.
     Verified,
-}
-
-/// The part that a claim plays in a transaction of several steps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = StepRole)]
-pub enum Role {
-    Principal,
-    Fee,
-    Interest,
-    Reward,
-    Refund,
-    FlashBorrow,
-    FlashRepay,
-    BridgeOut,
-    BridgeIn,
-    Item,
 }
 
 /// Which legs, as a set over their positions.

@@ -8,7 +8,8 @@ use crate::opinion::{Opinion, Strength};
 use crate::policy::Policy;
 use crate::question::Question;
 use crate::scene::Scene;
-use crate::treatments::{Condition, Grey, GreySide, LedgerAction, Treatment, TreatmentRow, Treatments};
+use crate::treatment::{LedgerAction, Treatment};
+use crate::treatments::{Condition, Grey, GreySide, TreatmentRow, Treatments};
 
 /// What the reading knows that the table's conditions ask for.
 #[derive(Debug, Clone, Copy, Default)]

@@ -7,11 +7,13 @@ use crate::category::{Category, Telling};
 use crate::classification::{Assets, Step};
 use crate::describe;
 use crate::legs::Leg;
-use crate::opinion::{Opinion, Role};
+use crate::opinion::Opinion;
 use crate::position::{circumstances, position};
 use crate::question::Question;
+use crate::role::Role;
 use crate::scene::Scene;
-use crate::treatments::{LedgerAction, Treatment, Treatments};
+use crate::treatment::{LedgerAction, Treatment};
+use crate::treatments::Treatments;
 
 /// What the steps of one answer are made from.
 #[derive(Debug, Clone, Copy)]

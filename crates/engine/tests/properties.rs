@@ -16,7 +16,7 @@ use engine::evm::trace::InternalTransfer;
 use engine::evm::{BalanceChange, EvmFacts, InternalValue};
 use engine::legs::{Direction, legs};
 use engine::sources::{Opinions, opine};
-use engine::treatments::LedgerAction;
+use engine::treatment::LedgerAction;
 use engine::{Classification, Facts, Knowledge, Missing, Question, Read, Token, read};
 use proptest::prelude::*;
 

@@ -2,7 +2,7 @@
 
 use super::{Bill, Legs, Meaning, Nature, Presence, Rank, Telling};
 use crate::legs::Direction;
-use crate::opinion::Role;
+use crate::role::Role;
 
 macro_rules! categories {
     ($( $variant:ident $name:literal: $bill:ident, $legs:ident, $way:ident, $rank:ident, $role:ident, $nature:ident, $presence:ident, $telling:ident, $about:literal; )*) => {

@@ -14,7 +14,7 @@ use super::file::{ActorRow, CallRow, Derive, EventRow, NftRow};
 pub use super::path::Field;
 use crate::asset::NftKind;
 use crate::category::Category;
-use crate::opinion::Role;
+use crate::role::Role;
 use crate::sources::readers;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

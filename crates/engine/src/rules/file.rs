@@ -11,7 +11,7 @@ pub use signatures::{OneOrMore, Signatures};
 
 use super::recorded::RecordedRow;
 use crate::asset::NftKind;
-use crate::opinion::Role;
+use crate::role::Role;
 
 /// Chain key of a contract that is deployed at the same address on every chain.
 pub const EVERY_CHAIN: &str = "every";

@@ -9,7 +9,7 @@ use super::file::InstructionRow;
 use super::{Holder, compile, fold_symbol};
 use crate::base58;
 use crate::category::{Category, Presence};
-use crate::opinion::Role;
+use crate::role::Role;
 use crate::solana::Key;
 use crate::solana::json::Instruction;
 

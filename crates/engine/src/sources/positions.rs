@@ -6,7 +6,8 @@ use super::protocol;
 use super::readers::Matched;
 use crate::category::Category;
 use crate::evm::scene::EvmScene;
-use crate::opinion::{LegSet, Opinion, Role};
+use crate::opinion::{LegSet, Opinion};
+use crate::role::Role;
 use crate::rules::Rules;
 use crate::rules::compile::{Beside, Field};
 

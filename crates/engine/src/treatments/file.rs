@@ -8,10 +8,11 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use toml::Spanned;
 
-use super::{Authority, Condition, Grey, GreySide, Instead, LedgerAction, Treatment, TreatmentRow, Treatments};
+use super::{Authority, Condition, Grey, GreySide, Instead, TreatmentRow, Treatments};
 use crate::category::{Category, TABLE};
 use crate::policy::PolicyKey;
 use crate::rules::{Fault, Lines};
+use crate::treatment::{LedgerAction, Treatment};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

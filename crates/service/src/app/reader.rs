@@ -7,7 +7,7 @@ use std::time::Duration;
 use chains::{FetchError, Fetched, Registry, Upstreams};
 use engine::classification::{API_VERSION, Assets, ChainCorrected};
 use engine::opinion::Source;
-use engine::treatments::{LedgerAction, Treatment};
+use engine::treatment::{LedgerAction, Treatment};
 use engine::{Category, Chain, Classification, Knowledge, Missing, NEED_ROUNDS_MAX, Question, Read, TxHash};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared, WeakShared};

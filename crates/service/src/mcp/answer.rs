@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use engine::classification::{API_VERSION, AssetLeg, Classification};
 use engine::opinion::Source;
-use engine::treatments::Treatment;
+use engine::treatment::Treatment;
 use engine::{Account, Category};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

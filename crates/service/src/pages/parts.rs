@@ -1,7 +1,7 @@
 //! Small pieces that several pages share: addresses, amounts, times, badges, and text that strangers wrote.
 
 use engine::classification::AssetLeg;
-use engine::treatments::Treatment;
+use engine::treatment::Treatment;
 use maud::{Markup, html};
 
 use crate::store::ReadingRow;

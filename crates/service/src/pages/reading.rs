@@ -10,7 +10,7 @@ mod tests;
 mod verdict;
 
 use engine::classification::Step;
-use engine::treatments::Treatment;
+use engine::treatment::Treatment;
 use engine::{Category, Chain, Classification, Policy, Treatments};
 use maud::{Markup, html};
 

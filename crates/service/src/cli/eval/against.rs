@@ -128,7 +128,7 @@ fn line(way: VerdictChange, old: &Row, new: &Row) -> String {
 
 #[cfg(test)]
 mod tests {
-    use engine::treatments::Treatment;
+    use engine::treatment::Treatment;
 
     use super::*;
 

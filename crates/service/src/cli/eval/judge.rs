@@ -3,7 +3,7 @@
 use engine::category::Telling;
 use engine::classification::Assets;
 use engine::confidence::REVIEW_BELOW;
-use engine::treatments::Treatment;
+use engine::treatment::Treatment;
 use engine::treatments::Treatments;
 use engine::{Category, Classification, Family};
 use serde::{Deserialize, Serialize};

@@ -241,7 +241,7 @@ fn share(count: usize, of: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use engine::treatments::Treatment;
+    use engine::treatment::Treatment;
     use engine::{Category, TxHash};
 
     use super::super::labels::Label;

@@ -6,8 +6,9 @@ use std::sync::{Arc, LazyLock};
 use chains::{Forgetful, Registry, Tape, TokenMemory, Upstreams, tape_node};
 use engine::asset::NftKind;
 use engine::classification::{Action, AssetLeg, Evidence};
-use engine::opinion::{Role, Source};
-use engine::treatments::LedgerAction;
+use engine::opinion::Source;
+use engine::role::Role;
+use engine::treatment::LedgerAction;
 use engine::{Account, Knowledge, Question, TxHash};
 use serde::Deserialize;
 

@@ -1,7 +1,7 @@
 //! The verdict in plain words.
 
-use engine::opinion::Role;
-use engine::treatments::{LedgerAction, Treatment};
+use engine::role::Role;
+use engine::treatment::{LedgerAction, Treatment};
 use engine::{Category, Classification};
 use maud::{Markup, html};
 
