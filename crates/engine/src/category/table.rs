@@ -76,6 +76,9 @@ categories! {
     NftMint "nft_mint": Billable, In, EITHER, NftMint, Principal, Exchange, Counts, AtOnce, "An NFT minted: a disposal of what was paid, no entry when free.";
     OrderPlace "order_place": Billable, Any, OUT, Order, Principal, Keeping, InTrade, InSteps, "Assets put into escrow for an order.";
     OrderCancel "order_cancel": Billable, Any, IN, Order, Principal, Keeping, InTrade, InSteps, "Escrow returned.";
+    MarginDeposit "margin_deposit": Billable, Out, OUT, Collateral, Principal, Keeping, Counts, AtOnce, "Assets paid into a margin account at a venue for derivatives.";
+    MarginWithdraw "margin_withdraw": Billable, In, IN, Collateral, Principal, Keeping, Counts, AtOnce, "Assets paid out of a margin account at a venue for derivatives.";
+    RedemptionRequest "redemption_request": Billable, Out, OUT, Vault, Principal, Keeping, Counts, AtOnce, "A request to redeem later.";
     TokenMigration "token_migration": Billable, Some, EITHER, Migration, Principal, Keeping, Counts, AtOnce, "A token exchanged for its successor.";
     Liquidation "liquidation": Billable, Some, EITHER, Liquidation, Principal, Exchange, Counts, AtOnce, "Collateral sold by force against debt.";
     FlashLoan "flash_loan": Billable, Any, EITHER, FlashLoan, Principal, Keeping, Cancels, InSteps, "A loan taken and repaid in one transaction: treated by what is left after both cancel.";
