@@ -1,19 +1,21 @@
 //! From opinions to one reading: the claims that explain the movements, one of them principal, and what no claim explains
 //! named. Order-free: the same opinions in any order give the same reading.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
 
 use alloy_primitives::U256;
 
+use crate::allocate::{self, Allocation, Taker, dust};
 use crate::asset::Seen;
 use crate::category::{Category, Legs, Nature, Rank};
 use crate::confidence::{self, Weighing};
 use crate::legs::{Direction, LEGS_MAX, Leg};
-use crate::opinion::{LegSet, Opinion, Source, Strength};
+use crate::opinion::{Opinion, Source, Strength};
 use crate::question::Question;
 use crate::role::Role;
 use crate::scene::{Doubt, Outcome, Scene};
+use crate::shares::{LegSet, Shares, Tie};
 use crate::sources::Opinions;
 
 /// What the transaction was, and what stays open.
@@ -26,6 +28,8 @@ pub struct Reading {
     pub protocol: Option<Arc<str>>,
     /// The accepted claims, in chain order. The principal is among them when there is one.
     pub claims: Vec<Opinion>,
+    /// What each of them takes of the legs.
+    pub allocation: Allocation,
     /// Legs that no claim explains.
     pub residual: LegSet,
     pub doubts: Vec<Doubt>,
@@ -54,8 +58,8 @@ pub fn adjudicate(scene: &Scene<'_>, heard: Opinions, question: &Question) -> Re
         return failed(scene);
     }
     let Opinions { said: opinions, is_cut, is_unsettled, is_mixed } = heard;
-    let claims = accepted_claims(scene, &opinions);
-    let residual = residual(scene, &claims);
+    let (claims, allocation) = allocated(scene, accepted_claims(scene, &opinions));
+    let residual = residual(scene, &claims, &allocation);
     let has_unbacked = claims.iter().any(|claim| !is_backed(scene, claim));
     let mut doubts = scene.doubts.clone();
     if is_stated(scene, &claims) {
@@ -70,7 +74,7 @@ pub fn adjudicate(scene: &Scene<'_>, heard: Opinions, question: &Question) -> Re
     if is_cut {
         doubts.push(Doubt::TooManyClaims);
     }
-    let Some(principal) = principal(&claims) else { return open(scene, opinions, doubts) };
+    let Some(principal) = principal(claims.iter()) else { return open(scene, opinions, doubts) };
     if let Some(rival) = rival(scene, principal, &claims) {
         doubts.push(Doubt::Rival(principal.category, rival));
     }
@@ -89,13 +93,13 @@ pub fn adjudicate(scene: &Scene<'_>, heard: Opinions, question: &Question) -> Re
     });
     // What an account pays its bundler is gas, and gas is never the category of a transaction.
     let only_carried = scene.acts && !scene.carried.is_empty() && principal.role == Role::Fee;
-    let all_own = || !scene.legs.is_empty() && scene.legs.iter().all(|leg| scene.is_own_move(leg, question));
-    let category = match principal.category {
-        _ if only_carried => Category::ContractCall,
-        category if category.is_plain_transfer() && all_own() => Category::SelfTransfer,
-        category => category,
-    };
     let (strength, protocol) = (principal.strength, principal.protocol.clone());
+    let all_own = || !scene.legs.is_empty() && scene.legs.iter().all(|leg| scene.is_own_move(leg, question));
+    let own = |category: Category| {
+        if category.is_plain_transfer() && all_own() { Category::SelfTransfer } else { category }
+    };
+    let category = if only_carried { Category::ContractCall } else { own(principal.category) };
+    let claims = claims.into_iter().map(|claim| Opinion { category: own(claim.category), ..claim }).collect();
     Reading {
         category,
         confidence,
@@ -103,6 +107,7 @@ pub fn adjudicate(scene: &Scene<'_>, heard: Opinions, question: &Question) -> Re
         strength,
         protocol,
         claims,
+        allocation,
         residual,
         doubts,
         has_unbacked,
@@ -118,6 +123,7 @@ fn failed(scene: &Scene<'_>) -> Reading {
         strength: Strength::Verified,
         protocol: None,
         claims: Vec::new(),
+        allocation: Allocation::default(),
         residual: LegSet::EMPTY,
         doubts: scene.doubts.clone(),
         has_unbacked: false,
@@ -134,6 +140,7 @@ fn open(scene: &Scene<'_>, opinions: Vec<Opinion>, doubts: Vec<Doubt>) -> Readin
         strength: Strength::Suggested,
         protocol: None,
         claims: Vec::new(),
+        allocation: Allocation::default(),
         residual: LegSet::all(scene.legs.len()),
         doubts,
         has_unbacked: false,
@@ -173,19 +180,86 @@ struct Claim<'a> {
 
 fn full(scene: &Scene<'_>, opinion: &Opinion) -> LegSet {
     let mut legs = LegSet::EMPTY;
-    for (at, leg) in scene.legs.iter().enumerate().take(LEGS_MAX).filter(|(at, _)| opinion.explains.contains(*at)) {
-        if is_explained(at, leg, std::iter::once(opinion)) {
+    for at in opinion.explains.legs().iter() {
+        let is_whole = |leg: &Leg| opinion.explains.of(at).saturating_add(dust(leg.amount)) >= leg.amount;
+        if scene.legs.get(at).is_some_and(is_whole) {
             legs.insert(at);
         }
     }
     legs
 }
 
+/// The claims that are left once every unit of every leg went to one of them, and what each took.
+fn allocated(scene: &Scene<'_>, claims: Vec<Opinion>) -> (Vec<Opinion>, Allocation) {
+    let allocate = |claims: &[Opinion]| {
+        let mut order: Vec<usize> = (0..claims.len()).collect();
+        order.sort_by(|a, b| match (claims.get(*a), claims.get(*b)) {
+            (Some(a), Some(b)) => precedence(a).cmp(&precedence(b)).then_with(|| a_order(a, b)),
+            _ => Ordering::Equal,
+        });
+        let by_order: Vec<&Opinion> = order.iter().filter_map(|at| claims.get(*at)).collect();
+        let takers: Vec<Taker<'_>> = by_order
+            .into_iter()
+            .map(|claim| Taker { claim, is_backed: is_backed(scene, claim), is_accessory: is_accessory(claim) })
+            .collect();
+        let mut allocation = allocate::allocate(scene, &takers);
+        let back = |at: usize| order.get(at).copied().unwrap_or_default();
+        for part in &mut allocation.parts {
+            part.claim = back(part.claim);
+        }
+        let mut same_as: Vec<usize> = (0..claims.len()).collect();
+        for (at, same) in allocation.same_as.iter().enumerate() {
+            if let Some(slot) = same_as.get_mut(back(at)) {
+                *slot = back(*same);
+            }
+        }
+        Allocation { same_as, ..allocation }
+    };
+    let first = allocate(&claims);
+    let fees = fees(scene, &claims, &first);
+    if !fees.is_empty() {
+        let claims = claims.into_iter().chain(fees).collect();
+        return allocated(scene, claims);
+    }
+    let has_part = |at: usize| first.parts.iter().any(|part| part.claim == at);
+    let kept: Vec<bool> =
+        claims.iter().enumerate().map(|(at, claim)| claim.explains.is_empty() || has_part(at)).collect();
+    if kept.iter().all(|kept| *kept) {
+        return (claims, first);
+    }
+    // What others took whole adds nothing.
+    let claims: Vec<Opinion> = claims.into_iter().zip(kept).filter(|(_, kept)| *kept).map(|(claim, _)| claim).collect();
+    let allocation = allocate(&claims);
+    (claims, allocation)
+}
+
+/// Whoever brings a trade about takes at most one part in this many of what was given for it.
+const FEE_SHARE: u64 = 20;
+
+/// What went to a third party beside an exchange of the same asset: the fee of whoever brought it about, where it is small.
+fn fees(scene: &Scene<'_>, claims: &[Opinion], allocation: &Allocation) -> Vec<Opinion> {
+    let mut found = Vec::new();
+    for (at, (leg, left)) in scene.legs.iter().zip(&allocation.left).enumerate() {
+        let is_small = !left.is_zero() && left.saturating_mul(U256::from(FEE_SHARE)) <= leg.amount;
+        let is_paid = || scene.moved(Direction::Out, leg.asset).iter().any(|own| own.amount == *left);
+        let holders = allocation.parts.iter().filter(|part| part.leg == at && part.is_backed);
+        let mut claimed = holders.filter_map(|part| claims.get(part.claim));
+        let trade = claimed.find(|claim| claim.category == Category::Swap || claim.category.is_nft_sale());
+        if let Some(trade) = trade.filter(|_| is_small && leg.direction == Direction::Out && is_paid()) {
+            let mut explains = Shares::default();
+            explains.push(at, *left, Tie::Stated);
+            let fee = Opinion::new(Source::Shape, "shape/fee", Category::FeePayment, trade.strength, explains);
+            found.push(Opinion { role: Role::Fee, at: trade.at, ..fee });
+        }
+    }
+    found
+}
+
 /// What an opinion explains, and how much of it. Two rules that say the same of the same log count once.
-type Subject<'a> = (Option<Seen>, Source, Category, LegSet, &'a [(usize, U256)]);
+type Subject<'a> = (Option<Seen>, Source, Category, &'a Shares);
 
 fn subject(o: &Opinion) -> Subject<'_> {
-    (o.at, o.source, o.category, o.explains, &o.amounts)
+    (o.at, o.source, o.category, &o.explains)
 }
 
 /// A total order over opinions, so that their order of arrival cannot matter. Of opinions that count once the strongest
@@ -213,7 +287,8 @@ fn is_claim(scene: &Scene<'_>, opinion: &Opinion) -> bool {
 fn outdoes(other: &Claim<'_>, claim: &Claim<'_>) -> bool {
     let (other_said, said) = (other.opinion, claim.opinion);
     let same_log = other_said.at.is_some() && other_said.at == said.at;
-    let more = said.explains.is_subset(other.full) && other_said.explains != said.explains;
+    let legs = said.explains.legs();
+    let more = legs.is_subset(other.full) && other_said.explains.legs() != legs;
     same_log && more && other_said.strength >= said.strength
 }
 
@@ -223,7 +298,7 @@ fn is_covered(claim: &Opinion, claims: &[Claim<'_>]) -> bool {
         .iter()
         .filter(|other| other.opinion.strength > claim.strength)
         .fold(LegSet::EMPTY, |covered, other| covered.union(other.full));
-    !claim.explains.is_empty() && claim.explains.is_subset(stronger)
+    !claim.explains.is_empty() && claim.explains.legs().is_subset(stronger)
 }
 
 /// Fees, refunds and rewards accompany another action, and are principal only when there is no other claim.
@@ -248,23 +323,27 @@ fn rival(scene: &Scene<'_>, principal: &Opinion, claims: &[Opinion]) -> Option<C
     claims.iter().find(is_rival).map(|claim| claim.category)
 }
 
-fn principal(claims: &[Opinion]) -> Option<&Opinion> {
-    claims.iter().min_by(|a, b| {
-        let key = |claim: &Opinion| {
-            (is_accessory(claim), claim.category.meaning().rank, Reverse(claim.strength), claim.source)
-        };
-        key(a).cmp(&key(b)).then_with(|| order(a).cmp(&order(b)))
-    })
+/// Which claim is the principal: the first in this order.
+fn precedence(claim: &Opinion) -> (bool, Rank, Reverse<Strength>, Source) {
+    (is_accessory(claim), claim.category.meaning().rank, Reverse(claim.strength), claim.source)
+}
+
+fn a_order(a: &Opinion, b: &Opinion) -> Ordering {
+    order(a).cmp(&order(b))
+}
+
+/// The principal of these claims.
+pub fn principal<'a>(claims: impl Iterator<Item = &'a Opinion>) -> Option<&'a Opinion> {
+    claims.min_by(|a, b| precedence(a).cmp(&precedence(b)).then_with(|| a_order(a, b)))
 }
 
 /// Legs that no claim explains, or of which the claims explain less than moved, or more because part of it was passed on to
 /// another account.
-fn residual(scene: &Scene<'_>, claims: &[Opinion]) -> LegSet {
-    let mut open = LegSet::EMPTY;
+fn residual(scene: &Scene<'_>, claims: &[Opinion], allocation: &Allocation) -> LegSet {
+    let mut open = allocation.open;
     let backed: Vec<&Opinion> = claims.iter().filter(|claim| is_backed(scene, claim)).collect();
     for (at, leg) in scene.legs.iter().enumerate().take(LEGS_MAX) {
-        let backed = || backed.iter().copied();
-        if !is_explained(at, leg, backed()) || is_passed_on(scene, at, leg, backed()) {
+        if is_passed_on(scene, at, leg, backed.iter().copied()) {
             open.insert(at);
         }
     }
@@ -273,12 +352,18 @@ fn residual(scene: &Scene<'_>, claims: &[Opinion]) -> LegSet {
 
 /// A leg is net. Where a claim explains more of it than there is, and the same asset went the other way with a third
 /// party, that other movement has no claim of its own.
-fn is_passed_on<'a>(scene: &Scene<'_>, at: usize, leg: &Leg, claims: impl Iterator<Item = &'a Opinion>) -> bool {
-    let stated = claims.filter(|claim| claim.explains.contains(at)).filter_map(|claim| claim.amount_of(at));
-    let largest = stated.max().unwrap_or_default();
-    let back = || scene.moved(leg.direction.opposite(), leg.asset).iter();
-    largest > leg.amount.saturating_add(dust(largest))
-        && back().any(|own| own.other != leg.other && !own.amount.is_zero())
+fn is_passed_on<'a>(scene: &Scene<'_>, at: usize, leg: &Leg, mut claims: impl Iterator<Item = &'a Opinion>) -> bool {
+    let back = || scene.moved(leg.direction.opposite(), leg.asset).iter().filter(|own| !own.amount.is_zero());
+    claims.any(|claim| {
+        let explained = claim.explains.of(at);
+        let beyond = explained.saturating_sub(leg.amount);
+        let is_linked = claim.explains.stated(at).is_none();
+        // What is linked is counted to the last unit; an event may round.
+        let is_more = if is_linked { !beyond.is_zero() } else { beyond > dust(explained) };
+        let is_others = || back().any(|own| own.other != leg.other);
+        let is_exactly = || !beyond.is_zero() && back().any(|own| own.amount == beyond && own.other != leg.other);
+        (is_more && is_others()) || is_exactly()
+    })
 }
 
 /// Contracts that packs vouch for state what was given and what came back, each to the last digit: native coin that no node
@@ -286,7 +371,7 @@ fn is_passed_on<'a>(scene: &Scene<'_>, at: usize, leg: &Leg, claims: impl Iterat
 fn is_stated(scene: &Scene<'_>, claims: &[Opinion]) -> bool {
     let has = |direction| scene.legs.iter().any(|leg| leg.direction == direction);
     let states = |claim: &Opinion, at: usize, leg: &Leg| {
-        claim.strength == Strength::Verified && claim.explains.contains(at) && claim.amount_of(at) == Some(leg.amount)
+        claim.strength == Strength::Verified && claim.explains.stated(at) == Some(leg.amount)
     };
     scene.legs.len() <= LEGS_MAX
         && has(Direction::Out)
@@ -302,27 +387,11 @@ fn is_backed(scene: &Scene<'_>, claim: &Opinion) -> bool {
     let goes_out = claim.explains_direction(&scene.legs, Direction::Out);
     let comes_in = claim.explains_direction(&scene.legs, Direction::In);
     let pays_income = || {
-        let mut paid = claim.explains.iter().filter_map(|at| scene.legs.get(at));
+        let mut paid = claim.explains.iter().filter_map(|share| scene.legs.get(share.leg));
         claim.category.meaning().nature == Nature::Earning && paid.all(|leg| scene.is_real(leg.asset))
     };
     claim.strength == Strength::Verified
         || is_plain
         || (goes_out && comes_in)
         || (!goes_out && (scene.acts || pays_income()))
-}
-
-fn is_explained<'a>(at: usize, leg: &Leg, claims: impl Iterator<Item = &'a Opinion>) -> bool {
-    let mut spoken_for = U256::ZERO;
-    for claim in claims.filter(|claim| claim.explains.contains(at)) {
-        match claim.amount_of(at) {
-            None => return true,
-            Some(amount) => spoken_for = spoken_for.saturating_add(amount),
-        }
-    }
-    spoken_for.saturating_add(dust(leg.amount)) >= leg.amount
-}
-
-/// Rounding of shares and rebasing balances leaves a remainder of at most a ten-thousandth of the leg, which needs no claim.
-fn dust(amount: U256) -> U256 {
-    if amount.is_zero() { U256::ZERO } else { amount / U256::from(10_000_u32) }
 }

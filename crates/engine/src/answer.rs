@@ -2,44 +2,49 @@
 
 use crate::adjudicate::Reading;
 use crate::asset::Seen;
-use crate::asset_legs::{LegShare, assets};
+use crate::asset_legs::{assets, assets_of};
 use crate::block::Block;
+use crate::books::{self, Line};
 use crate::category::Category;
-use crate::classification::{API_VERSION, Alternate, BlockTime, Classification, Evidence, GreyArea, Parent};
-use crate::describe;
+use crate::classification::{API_VERSION, Alternate, Assets, BlockTime, Classification, Evidence, GreyArea, Parent};
+use crate::describe::{self, Told};
 use crate::knowledge::Knowledge;
 use crate::opinion::Source;
-use crate::position::{GreyPosition, circumstances, position};
+use crate::position::{GreyPosition, Position, circumstances, position};
 use crate::question::Question;
 use crate::scene::Scene;
-use crate::steps::{self, Breakdown};
+use crate::steps;
 use crate::treatment::{LedgerAction, Treatment};
 use crate::treatments::Treatments;
 
 pub fn answer(scene: &Scene<'_>, reading: &Reading, question: &Question, knowledge: &Knowledge) -> Classification {
     let treatments = &knowledge.treatments;
-    let is_open = reading.needs_review || treatments.is_open(reading.category);
+    let lines = books::lines(scene, reading, question, treatments);
+    let headline = books::headline(reading, &lines);
+    let category = headline.map_or(reading.category, |line| line.category);
+    let position = headline.map_or_else(
+        || position(treatments, category, &question.policy, circumstances(scene, reading, question, None)),
+        |line| line.position.clone(),
+    );
+    let has_open_line = lines.iter().any(|line| line.position.treatment == Treatment::NeedsReview);
+    let is_open = reading.needs_review || treatments.is_open(category) || has_open_line;
     let is_floored = !is_open && question.review_below.is_some_and(|floor| reading.confidence < floor);
     let needs_review = is_open || is_floored;
-    let assets = assets(scene, |_| Some(LegShare::Whole));
-    let facts = circumstances(scene, reading, question, None);
-    let position = position(treatments, reading.category, &question.policy, facts);
-    let leaning = if reading.category == Category::Unclassified { Treatment::NeedsReview } else { position.treatment };
-    let breakdown = Breakdown { scene, reading, question, treatments, needs_review };
-    let principal = breakdown.principal_assets();
-    let spoken_of = principal.as_ref().unwrap_or(&assets);
+    let assets = assets(scene);
+    let leaning = if category == Category::Unclassified { Treatment::NeedsReview } else { position.treatment };
     let protocol = reading.protocol.as_deref();
-    let description =
-        describe::description(reading.category, spoken_of, protocol, leaning, position.basis, needs_review);
-    let steps = breakdown.steps();
-    let memo = steps.as_ref().map(|steps| steps::memo(&description, steps));
+    let description = describe_lines(scene, reading, &lines, headline, &assets, &position, needs_review);
+    let steps = steps::steps(scene, reading, &lines, needs_review);
+    let of_lines = steps.as_ref().map(|steps| steps.of_lines.as_slice()).unwrap_or_default();
+    let postings = books::postings(scene, &lines, of_lines, needs_review);
+    let steps = steps.map(|steps| steps.steps);
     Classification {
         api_version: API_VERSION,
         id: None,
         error: None,
         hash: Some(scene.hash.to_string()),
         chain: Some(scene.chain.slug.clone()),
-        category: reading.category,
+        category,
         treatment: leaning,
         taxable: if needs_review { None } else { position.treatment.taxable() },
         confidence: reading.confidence,
@@ -48,26 +53,60 @@ pub fn answer(scene: &Scene<'_>, reading: &Reading, question: &Question, knowled
         protocol: protocol.map(str::to_owned),
         review_note: match question.review_below {
             Some(floor) if is_floored => Some(describe::below_floor(reading.confidence, floor)),
-            _ => needs_review.then(|| review_note(scene, reading, treatments)),
+            _ => needs_review.then(|| review_note(scene, reading, &lines, treatments)),
         },
         grey_area: position.grey.map(grey_area),
-        assets,
         chain_corrected: None,
         perspective: Some(scene.wallet),
         block: scene.block.and_then(block_time),
-        parent: steps.as_ref().map(|_| Parent {
-            category: reading.category,
-            treatment: leaning,
-            description: description.clone(),
-        }),
+        parent: steps.as_ref().map(|_| Parent { category, treatment: leaning, description: description.clone() }),
+        memo: steps.as_ref().map(|_| steps::memo(&postings, &assets)),
         legs: steps,
-        memo,
+        assets,
+        postings: Some(postings),
         description: Some(description),
         engine: knowledge.engine.clone(),
         evidence: question.explain.then(|| evidence(scene, reading)),
         source: decided_by(reading),
         is_floored,
     }
+}
+
+/// What the headline tells first, then every other part, each with what it comes to.
+fn describe_lines(
+    scene: &Scene<'_>,
+    reading: &Reading,
+    lines: &[Line<'_>],
+    headline: Option<&Line<'_>>,
+    assets: &Assets,
+    position: &Position<'_>,
+    needs_review: bool,
+) -> String {
+    let protocol = reading.protocol.as_deref();
+    let is_whole = lines.len() < 2 || !reading.residual.is_empty();
+    let first = headline.filter(|_| !is_whole);
+    let spoken_of = first.map(|line| steps::assets_of_line(scene, line, false));
+    let alone =
+        || headline.map(|line| steps::assets_of_line(scene, line, false)).filter(|_| reading.residual.is_empty());
+    let spoken_of = spoken_of.or_else(alone);
+    let category = headline.map_or(reading.category, |line| line.category);
+    let treatment = if category == Category::Unclassified { Treatment::NeedsReview } else { position.treatment };
+    let assets = spoken_of.as_ref().unwrap_or(assets);
+    let told = Told { category, assets, protocol, treatment, basis: position.basis };
+    let mut text = describe::description(&told, needs_review);
+    for line in lines.iter().filter(|line| first.is_some_and(|first| !std::ptr::eq(*line, first))) {
+        let assets = steps::assets_of_line(scene, line, false);
+        let (treatment, basis) = (line.position.treatment, line.position.basis);
+        let protocol = line.claim.protocol.as_deref().filter(|name| reading.protocol.as_deref() != Some(*name));
+        let told = Told { category: line.category, assets: &assets, protocol, treatment, basis };
+        text.push(' ');
+        if needs_review {
+            describe::push_happened(&mut text, &told);
+        } else {
+            text.push_str(&describe::description(&told, false));
+        }
+    }
+    text
 }
 
 /// `None` for a time outside the calendar's range.
@@ -93,10 +132,11 @@ fn grey_area(grey: GreyPosition<'_>) -> GreyArea {
 }
 
 /// Why a person should look, most serious reason first.
-fn review_note(scene: &Scene<'_>, reading: &Reading, treatments: &Treatments) -> String {
+fn review_note(scene: &Scene<'_>, reading: &Reading, lines: &[Line<'_>], treatments: &Treatments) -> String {
     let mut reasons: Vec<String> = reading.doubts.iter().map(describe::doubt).collect();
     if !reading.residual.is_empty() && !reading.claims.is_empty() {
-        let open = assets(scene, |at| reading.residual.contains(at).then_some(LegShare::Whole));
+        let is_open = |at: usize| scene.legs.get(at).filter(|_| reading.residual.contains(at));
+        let open = assets_of(scene, &scene.legs, |at| is_open(at).map(|leg| leg.amount));
         let sides = [("sent", describe::list(&open.sent)), ("received", describe::list(&open.received))];
         let named: Vec<String> =
             sides.into_iter().filter_map(|(side, legs)| legs.map(|legs| format!("{legs} {side}"))).collect();
@@ -112,9 +152,9 @@ fn review_note(scene: &Scene<'_>, reading: &Reading, treatments: &Treatments) ->
         let suggestion = reading.heard.iter().map(|(opinion, _)| opinion.category.name()).next();
         let hint = suggestion.map(|name| format!(" The movements alone would suggest `{name}`.")).unwrap_or_default();
         reasons.push(format!("No rule and no known call says what this transaction was for.{hint}"));
-    } else if treatments.is_open(reading.category) {
-        let basis = &treatments.row(reading.category).basis;
-        reasons.push(format!("Read as `{}`: {basis}.", reading.category.name()));
+    }
+    for line in lines.iter().filter(|line| treatments.is_open(line.category)) {
+        reasons.push(format!("Read as `{}`: {}.", line.category.name(), treatments.row(line.category).basis));
     }
     if reasons.is_empty() {
         reasons.push("The sources disagree on what this transaction was.".to_owned());

@@ -9,22 +9,22 @@ use crate::legs::{Direction, Leg};
 use crate::scene::Scene;
 use crate::token::Token;
 
-/// How much of a leg is shown: a step may explain only a part of it.
-#[derive(Debug, Clone, Copy)]
-pub enum LegShare {
-    Whole,
-    Amount(U256),
-}
-
 /// A contract that reports no symbol.
 const SYMBOL_UNKNOWN: &str = "UNKNOWN";
 
-pub fn assets(scene: &Scene<'_>, wanted: impl Fn(usize) -> Option<LegShare>) -> Assets {
-    Assets { gas: scene.gas.map(|gas| gas_leg(scene, gas)), ..assets_of(scene, &scene.legs, wanted) }
+/// All legs of the wallet, and gas.
+pub fn assets(scene: &Scene<'_>) -> Assets {
+    let all = assets_of(scene, &scene.legs, |at| scene.legs.get(at).map(|leg| leg.amount));
+    Assets { gas: scene.gas.map(|gas| gas_leg(scene, gas)), ..all }
 }
 
-/// The legs of any account in the scene, as they are printed.
-pub fn assets_of(scene: &Scene<'_>, legs: &[Leg], wanted: impl Fn(usize) -> Option<LegShare>) -> Assets {
+/// The sum of what is shown of a leg; `None` where that is nothing.
+pub fn share(amounts: impl Iterator<Item = U256>) -> Option<U256> {
+    amounts.reduce(U256::saturating_add)
+}
+
+/// The legs of any account in the scene, as they are printed: so much of each.
+pub fn assets_of(scene: &Scene<'_>, legs: &[Leg], wanted: impl Fn(usize) -> Option<U256>) -> Assets {
     let (out, incoming) = legs.split_at(legs.partition_point(|leg| leg.direction == Direction::Out));
     let printed = |legs: &[Leg], first: usize| {
         let mut printed = Vec::with_capacity(legs.len().min(LEGS_LIKELY));
@@ -63,11 +63,7 @@ fn native_leg(scene: &Scene<'_>, raw: U256) -> AssetLeg {
     }
 }
 
-fn asset_leg(scene: &Scene<'_>, leg: &Leg, part: LegShare) -> AssetLeg {
-    let raw = match part {
-        LegShare::Whole => leg.amount,
-        LegShare::Amount(amount) => amount.min(leg.amount),
-    };
+fn asset_leg(scene: &Scene<'_>, leg: &Leg, raw: U256) -> AssetLeg {
     let mut printed = match leg.asset {
         Asset::Native => native_leg(scene, raw),
         Asset::Token(contract) => token_leg(scene, contract, raw, None),

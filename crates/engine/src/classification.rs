@@ -82,9 +82,12 @@ pub struct Classification {
     /// Transactions of several steps only: the steps in chain order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub legs: Option<Vec<Step>>,
-    /// Transactions of several steps only: a posting memo in plain words.
+    /// Transactions of several steps only: the postings as a journal in plain words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memo: Option<String>,
+    /// How every unit of every leg is booked. Absent on items with `error`. The amounts of a leg's postings add up to the leg, to the last digit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub postings: Option<Vec<Posting>>,
     /// Version of the engine and digest of its rules. The same chain data and the same `engine` give the same bytes.
     pub engine: String,
     /// With `explain: true` only: what each source said, and where on chain it saw it.
@@ -239,6 +242,93 @@ pub struct Step {
     pub protocol: Option<String>,
     pub description: String,
     pub assets: Assets,
+}
+
+/// What a posting is a part of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = PostingSide)]
+pub enum Side {
+    Sent,
+    Received,
+    Gas,
+}
+
+/// How a part of a leg is booked. A closed set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = PostingEntry)]
+pub enum Entry {
+    /// Sold at fair value.
+    Dispose,
+    /// Bought, at the value of what was disposed of in the same transaction.
+    Acquire,
+    /// Income at fair value, which is also its cost.
+    Income,
+    /// Spent: a disposal and an expense.
+    Expense,
+    /// The same investment takes another form: its cost passes on.
+    CarryOut,
+    /// The other form, with the cost of what was carried out.
+    CarryIn,
+    /// The same asset to another place of the same owner.
+    MoveOut,
+    MoveIn,
+    /// Held by a protocol and still owned, with no token for it.
+    Lock,
+    Unlock,
+    /// A liability opens.
+    Borrow,
+    /// A liability closes.
+    Repay,
+    /// A token that only marks a debt: no value of its own.
+    Mirror,
+    /// Spam.
+    Ignore,
+    /// Undecided.
+    Open,
+}
+
+impl Entry {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Dispose => "dispose",
+            Self::Acquire => "acquire",
+            Self::Income => "income",
+            Self::Expense => "expense",
+            Self::CarryOut => "carry_out",
+            Self::CarryIn => "carry_in",
+            Self::MoveOut => "move_out",
+            Self::MoveIn => "move_in",
+            Self::Lock => "lock",
+            Self::Unlock => "unlock",
+            Self::Borrow => "borrow",
+            Self::Repay => "repay",
+            Self::Mirror => "mirror",
+            Self::Ignore => "ignore",
+            Self::Open => "open",
+        }
+    }
+}
+
+/// How one part of one leg is booked.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct Posting {
+    pub side: Side,
+    /// The leg: its place in `assets.sent` or `assets.received`; 0 for gas.
+    pub index: usize,
+    /// Exact decimal, as on the leg.
+    #[schema(pattern = r"^[0-9]+(\.[0-9]+)?$")]
+    pub amount: String,
+    pub entry: Entry,
+    pub category: Category,
+    pub treatment: Treatment,
+    /// As on the result: null is undetermined.
+    #[schema(required)]
+    pub taxable: Option<bool>,
+    /// `leg_index` of the step that it belongs to; null where the result has no steps, and for gas.
+    #[schema(required)]
+    pub step: Option<usize>,
 }
 
 /// What one source said of the transaction.

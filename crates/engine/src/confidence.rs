@@ -98,11 +98,11 @@ pub fn weigh(weighing: &Weighing<'_>) -> u8 {
 mod tests {
     use super::*;
     use crate::category::Category;
-    use crate::opinion::LegSet;
+    use crate::shares::Shares;
     use proptest::prelude::*;
 
     fn opinion(source: Source, strength: Strength, category: Category) -> Opinion {
-        Opinion::new(source, "test", category, strength, LegSet::EMPTY)
+        Opinion::new(source, "test", category, strength, Shares::default())
     }
 
     fn sources() -> impl Strategy<Value = Source> {

@@ -1,5 +1,7 @@
 //! Plain words for the answer. Token text is untrusted and passed on unchanged: the code that renders it must escape it.
 
+mod words;
+
 use crate::category::Category;
 use crate::classification::{AssetLeg, Assets};
 use crate::scene::Doubt;
@@ -10,22 +12,31 @@ const LISTED_MAX: usize = 4;
 /// Capacity of a description, so that it is not reallocated while it is written.
 const SENTENCES_BYTES_LIKELY: usize = 192;
 
-pub fn description(
-    category: Category,
-    assets: &Assets,
-    protocol: Option<&str>,
-    treatment: Treatment,
-    basis: Option<&str>,
-    needs_review: bool,
-) -> String {
+/// One part of a transaction: what happened, where, and what it comes to.
+#[derive(Debug, Clone, Copy)]
+pub struct Told<'a> {
+    pub category: Category,
+    pub assets: &'a Assets,
+    pub protocol: Option<&'a str>,
+    pub treatment: Treatment,
+    pub basis: Option<&'a str>,
+}
+
+pub fn description(told: &Told<'_>, needs_review: bool) -> String {
     let mut text = String::with_capacity(SENTENCES_BYTES_LIKELY);
-    push_action(&mut text, category, assets);
-    if let Some(name) = protocol {
-        push(&mut text, &[" on ", name]);
-    }
-    text.push_str(". ");
-    text.push_str(&if needs_review { leaning(treatment) } else { consequence(treatment, basis) });
+    push_happened(&mut text, told);
+    text.push(' ');
+    text.push_str(&if needs_review { leaning(told.treatment) } else { consequence(told.treatment, told.basis) });
     text
+}
+
+/// What happened, without what it comes to.
+pub fn push_happened(text: &mut String, told: &Told<'_>) {
+    push_action(text, told.category, told.assets);
+    if let Some(name) = told.protocol {
+        push(text, &[" on ", name]);
+    }
+    text.push('.');
 }
 
 /// Known parts are concatenated without formatting: most of an answer's cost is its text.
@@ -46,37 +57,22 @@ fn leaning(treatment: Treatment) -> String {
 }
 
 fn push_action(text: &mut String, category: Category, assets: &Assets) {
-    let sent = list(&assets.sent);
-    let received = list(&assets.received);
-    let about = category.meaning().about.trim_end_matches('.');
-    match (category, sent.as_deref(), received.as_deref()) {
-        (Category::Swap, Some(sent), Some(got)) => push(text, &["Swapped ", sent, " for ", got]),
-        (Category::Swap, None, Some(moved)) | (Category::Swap, Some(moved), None) => {
-            push(text, &["An order was filled: ", moved, " against what moved when it was placed"]);
-        }
-        (Category::Wrap, Some(sent), Some(got)) => push(text, &["Wrapped ", sent, " into ", got]),
-        (Category::Unwrap, Some(sent), Some(got)) => push(text, &["Unwrapped ", sent, " into ", got]),
-        (Category::NftPurchase, Some(sent), Some(got)) => push(text, &["Bought ", got, " for ", sent]),
-        (Category::NftSale, Some(sent), Some(got)) => push(text, &["Sold ", sent, " for ", got]),
-        (Category::Transfer | Category::NftTransfer | Category::SelfTransfer, Some(sent), None) => {
-            push(text, &["Sent ", sent]);
-        }
-        (Category::Transfer | Category::NftTransfer | Category::SelfTransfer, None, Some(got)) => {
-            push(text, &["Received ", got]);
-        }
-        (Category::Unclassified, None, None) => {
-            text.push_str("Nothing moved for this wallet, and what the call did is not known");
-        }
-        (Category::Unclassified, Some(sent), None) => push(text, &[sent, " left the wallet; what for is not clear"]),
-        (Category::Unclassified, None, Some(got)) => push(text, &[got, " arrived; what for is not clear"]),
-        (Category::Unclassified, Some(sent), Some(got)) => {
-            push(text, &[sent, " left and ", got, " arrived; what for is not clear"]);
-        }
-        (_, Some(sent), Some(got)) => push(text, &[about, ": ", sent, " out, ", got, " in"]),
-        (_, Some(sent), None) => push(text, &[about, ": ", sent, " out"]),
-        (_, None, Some(got)) => push(text, &[about, ": ", got, " in"]),
-        (_, None, None) => text.push_str(about),
+    let (sent, received) = (list(&assets.sent), list(&assets.received));
+    let phrases = words::of(category);
+    let mut rest = match (&sent, &received) {
+        (Some(_), Some(_)) => phrases.both,
+        (Some(_), None) => phrases.out,
+        (None, Some(_)) => phrases.incoming,
+        (None, None) => phrases.none,
+    };
+    while let Some((before, after)) = rest.split_once('{') {
+        text.push_str(before);
+        let (which, after) = after.split_once('}').unwrap_or((after, ""));
+        let legs = if which == "out" { &sent } else { &received };
+        text.push_str(legs.as_deref().unwrap_or_default());
+        rest = after;
     }
+    text.push_str(rest);
 }
 
 /// A position of the table is told with what it rests on.
@@ -118,11 +114,34 @@ pub fn list(legs: &[AssetLeg]) -> Option<String> {
 const LEG_BYTES_LIKELY: usize = 40;
 
 fn push_leg(text: &mut String, leg: &AssetLeg) {
+    push_part(text, leg, &leg.amount);
+}
+
+/// So much of a leg.
+pub fn push_part(text: &mut String, leg: &AssetLeg, amount: &str) {
     let symbol = leg.display_symbol.as_ref().unwrap_or(&leg.symbol);
     match &leg.token_id {
-        Some(id) if leg.amount == "1" => push(text, &[symbol, " #", id]),
-        Some(id) => push(text, &[&leg.amount, " × ", symbol, " #", id]),
-        None => push(text, &[&leg.amount, " ", symbol]),
+        Some(id) if amount == "1" => push(text, &[symbol, " #", id]),
+        Some(id) => {
+            push_amount(text, amount);
+            push(text, &[" × ", symbol, " #", id]);
+        }
+        None => {
+            push_amount(text, amount);
+            push(text, &[" ", symbol]);
+        }
+    }
+}
+
+/// With a comma after each thousand.
+pub fn push_amount(text: &mut String, amount: &str) {
+    let whole = amount.find('.').unwrap_or(amount.len());
+    for (at, digit) in amount.char_indices() {
+        let left = whole.saturating_sub(at);
+        if at > 0 && left > 0 && left.is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
     }
 }
 

@@ -1,5 +1,6 @@
 //! The EVM family: what a node said of one transaction, and how its movements are read.
 
+pub mod accruals;
 pub mod actor;
 pub mod json;
 pub mod movements;

@@ -51,6 +51,29 @@ pub fn legs(movements: &[Movement], wallet: Account) -> Option<Vec<Leg>> {
     Some(legs)
 }
 
+/// What accrued came in, and is not netted against what went out: it is income even where all of it was taken out. `None` when a sum leaves 256
+/// bits.
+pub fn with_accrued(mut legs: Vec<Leg>, accrued: impl Iterator<Item = (Asset, U256)>) -> Option<Vec<Leg>> {
+    for (asset, amount) in accrued {
+        match legs.binary_search_by(|leg| leg.direction.cmp(&Direction::In).then_with(|| leg.asset.cmp(&asset))) {
+            Ok(at) => {
+                let leg = legs.get_mut(at)?;
+                leg.amount = leg.amount.checked_add(amount)?;
+            }
+            Err(at) => legs.insert(at, minted(asset, amount)),
+        }
+    }
+    Some(legs)
+}
+
+fn minted(asset: Asset, amount: U256) -> Leg {
+    let other = match asset.contract() {
+        Some(Account::Solana(_)) => Account::Solana([0; 32]),
+        Some(Account::Evm(_)) | None => Account::Evm(alloy_primitives::Address::ZERO),
+    };
+    Leg { asset, direction: Direction::In, amount, other, minted_or_burned: true, inferred: false }
+}
+
 /// The leg of this asset in this direction.
 pub fn position(legs: &[Leg], direction: Direction, asset: Asset) -> Option<usize> {
     legs.binary_search_by(|leg| leg.direction.cmp(&direction).then_with(|| leg.asset.cmp(&asset))).ok()

@@ -5,12 +5,14 @@
 //! fails on odd data: where facts are missing, `read` names its needs, and the shell answers them and reads again.
 
 pub mod adjudicate;
+pub mod allocate;
 pub mod amount;
 pub mod answer;
 pub mod asset;
 pub mod asset_legs;
 mod base58;
 pub mod block;
+pub mod books;
 pub mod cases;
 pub mod category;
 pub mod chain;
@@ -22,6 +24,7 @@ pub mod facts;
 pub mod hash;
 pub mod knowledge;
 pub mod legs;
+pub mod links;
 pub mod needs;
 pub mod opinion;
 pub mod policy;
@@ -31,6 +34,7 @@ pub mod read;
 pub mod role;
 pub mod rules;
 pub mod scene;
+pub mod shares;
 pub mod solana;
 pub mod sources;
 pub mod steps;

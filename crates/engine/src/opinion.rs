@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use alloy_primitives::U256;
 use serde::{Deserialize, Serialize};
 
 use crate::asset::Seen;
 use crate::category::Category;
-use crate::legs::{Direction, LEGS_MAX, Leg};
+use crate::legs::{Direction, Leg};
 use crate::role::Role;
+use crate::shares::Shares;
 
 /// Who says it. Sources are independent, none reads another's opinion: `protocol` is a rule pack over verified contracts, events or
 /// instructions, `call` what was asked for, `shape` what the net movements alone suggest, `labels` a third party's word where an operator
@@ -40,58 +40,6 @@ pub enum Strength {
     Verified,
 }
 
-/// Which legs, as a set over their positions.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct LegSet(u128);
-
-impl LegSet {
-    pub const EMPTY: Self = Self(0);
-
-    /// Positions past `LEGS_MAX` have no place in the set; the scene carries a doubt then.
-    pub fn insert(&mut self, leg: usize) {
-        if let Ok(bit) = u32::try_from(leg) {
-            self.0 |= 1_u128.checked_shl(bit).unwrap_or(0);
-        }
-    }
-
-    pub fn contains(self, leg: usize) -> bool {
-        let mut one = Self::EMPTY;
-        one.insert(leg);
-        self.0 & one.0 != 0
-    }
-
-    pub fn all(count: usize) -> Self {
-        (0..count.min(LEGS_MAX)).fold(Self::EMPTY, |mut set, leg| {
-            set.insert(leg);
-            set
-        })
-    }
-
-    pub fn union(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    pub fn minus(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
-    }
-
-    pub fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    pub fn is_subset(self, other: Self) -> bool {
-        self.minus(other).is_empty()
-    }
-
-    pub fn len(self) -> u32 {
-        self.0.count_ones()
-    }
-
-    pub fn iter(self) -> impl Iterator<Item = usize> {
-        (0..LEGS_MAX).filter(move |leg| self.contains(*leg))
-    }
-}
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opinion {
     pub source: Source,
@@ -102,9 +50,7 @@ pub struct Opinion {
     pub strength: Strength,
     pub role: Role,
     pub at: Option<Seen>,
-    pub explains: LegSet,
-    /// How much of a leg the claim explains, where it names an amount; legs that are not listed are explained whole.
-    pub amounts: Vec<(usize, U256)>,
+    pub explains: Shares,
     /// The other side moved in an earlier transaction, so one direction is all that there is.
     pub counterleg_in_earlier_tx: bool,
     /// What it is about has no balance that would show it, as with compressed NFTs.
@@ -112,13 +58,13 @@ pub struct Opinion {
 }
 
 impl Opinion {
-    /// A principal claim that names no protocol, no place and no amounts.
+    /// A principal claim that names no protocol and no place.
     pub fn new(
         source: Source,
         rule: impl Into<Arc<str>>,
         category: Category,
         strength: Strength,
-        explains: LegSet,
+        explains: Shares,
     ) -> Self {
         Self {
             source,
@@ -129,19 +75,13 @@ impl Opinion {
             role: Role::Principal,
             at: None,
             explains,
-            amounts: Vec::new(),
             counterleg_in_earlier_tx: false,
             has_no_balance_leg: false,
         }
     }
 
     pub fn explains_direction(&self, legs: &[Leg], direction: Direction) -> bool {
-        legs.iter().enumerate().take(LEGS_MAX).any(|(at, leg)| leg.direction == direction && self.explains.contains(at))
-    }
-
-    /// How much of the leg this claim explains; `None` is all of it.
-    pub fn amount_of(&self, leg: usize) -> Option<U256> {
-        let of_leg = self.amounts.iter().filter(|(at, _)| *at == leg).map(|(_, amount)| *amount);
-        of_leg.reduce(U256::saturating_add)
+        let mut explained = self.explains.legs().iter().filter_map(|at| legs.get(at));
+        explained.any(|leg| leg.direction == direction)
     }
 }

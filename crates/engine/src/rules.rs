@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, FixedBytes};
 
-use compile::{ActorRule, CallRule, EventRule, NftRule};
+use compile::{AccrualRule, ActorRule, CallRule, EventRule, NftRule};
 pub use file::EVERY_CHAIN;
 use file::{DepositRow, Derive, PackFile, TransferDirection};
 use filter::PrefixFilter;
@@ -103,6 +103,8 @@ pub struct ChainRules {
     fees: Vec<u32>,
     /// Contracts whose NFTs are logged otherwise than ERC-721 asks.
     nfts: BTreeMap<Address, Arc<NftRule>>,
+    /// Further addresses of tokens that have several for one ledger, and the one that each is known by.
+    same: BTreeMap<Address, Address>,
     /// Folded symbols of canonical tokens, and their contracts. A canonical token never collides, even once renamed.
     canonical_symbols: BTreeSet<String>,
     canonical: BTreeSet<Address>,
@@ -118,6 +120,7 @@ pub struct Rules {
     lures: Vec<String>,
     deposits: Vec<DepositRow>,
     actors: BTreeMap<B256, Vec<ActorRule>>,
+    accruals: BTreeMap<B256, Vec<AccrualRule>>,
     /// Topics of `events` and `actors`.
     known_topics: PrefixFilter,
     /// Events that only one protocol logs.
@@ -161,6 +164,16 @@ impl ChainRules {
     pub fn nfts(&self, contract: Address) -> Option<&NftRule> {
         let is_known = !self.nfts.is_empty() && self.known.may_hold(contract.as_slice());
         is_known.then(|| self.nfts.get(&contract)).flatten().map(Arc::as_ref)
+    }
+
+    /// The address that the token is known by, where this is another one of it.
+    pub fn same(&self, contract: Address) -> Option<Address> {
+        self.same.get(&contract).copied()
+    }
+
+    /// Whether any token here has several addresses.
+    pub fn has_pairs(&self) -> bool {
+        !self.same.is_empty()
     }
 
     /// Fee tiers of any factory here, each once. A pool is proved by trying one after another, so those come first that packs list first.
@@ -223,6 +236,11 @@ impl Rules {
     pub fn events(&self, topic0: &B256) -> &[EventRule] {
         let rules = self.known_topics.may_hold(topic0.as_slice()).then(|| self.events.get(topic0)).flatten();
         rules.map_or(&[], Vec::as_slice)
+    }
+
+    /// How receipt tokens state by such an event what a balance grew by.
+    pub fn accruals(&self, topic0: &B256) -> &[AccrualRule] {
+        self.accruals.get(topic0).map_or(&[], Vec::as_slice)
     }
 
     pub fn actors(&self, topic0: &B256) -> &[ActorRule] {

@@ -3,18 +3,22 @@
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use alloy_primitives::U256;
 
-use crate::asset::{Account, Asset, Movement};
+use crate::asset::{Account, Asset, Movement, Seen};
 use crate::block::Block;
 use crate::category::Category;
 use crate::chain::Chain;
 use crate::evm::EvmFacts;
 use crate::hash::TxHash;
 use crate::legs::{Direction, Leg};
+use crate::links::Links;
+use crate::opinion::Strength;
 use crate::question::Question;
 use crate::rules::{ChainRules, Rules};
+use crate::shares::{MoveSet, Net};
 use crate::solana::instructions::WRAPPED_SOL;
 use crate::solana::{Key, SolanaFacts};
 use crate::token::Token;
@@ -71,13 +75,28 @@ pub struct Scene<'a> {
     /// Where several accounts act and the question names no wallet: each of them, with what moved for it. Empty otherwise.
     pub actors: Vec<(Account, Vec<Leg>)>,
     pub outcome: Outcome,
+    /// What moved, but for what accrued.
     pub movements: Vec<Movement>,
+    /// What the wallet's balances grew by, as their tokens state it.
+    pub accruals: Vec<Accrual>,
     pub legs: Vec<Leg>,
     /// What the wallet paid for gas; `None` when someone else paid.
     pub gas: Option<U256>,
     pub doubts: Vec<Doubt>,
     pub ground: Ground<'a>,
     pub own: OnceCell<Vec<Own>>,
+    pub links: OnceCell<Links>,
+}
+
+/// What a balance grew by since the chain last told, which is minted together with what was put in or taken out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Accrual {
+    pub asset: Asset,
+    pub amount: U256,
+    pub at: Seen,
+    pub rule: Arc<str>,
+    pub pack: usize,
+    pub strength: Strength,
 }
 
 /// A movement between the wallet and somebody else.
@@ -87,6 +106,13 @@ pub struct Own {
     pub asset: Asset,
     pub amount: U256,
     pub other: Account,
+}
+
+impl Own {
+    /// Whose act it was: a mint or a burn is the token's own.
+    pub fn counterparty(&self) -> Account {
+        if self.other.is_zero() { self.asset.contract().unwrap_or(self.other) } else { self.other }
+    }
 }
 
 /// Where the family's own facts are looked up.
@@ -116,7 +142,7 @@ impl Scene<'_> {
     }
 
     /// Sorted, so that a transaction of many movements takes a binary search per log and not a scan.
-    fn own(&self) -> &[Own] {
+    pub fn own(&self) -> &[Own] {
         self.own.get_or_init(|| {
             let own = self.movements.iter().filter_map(|m| match (m.from == self.wallet, m.to == self.wallet) {
                 (true, false) => Some((Direction::Out, m.to, m)),
@@ -130,10 +156,51 @@ impl Scene<'_> {
         })
     }
 
+    /// What these movements come to in the direction of the leg, net of what came back by them. More than the leg where others took some of it
+    /// on.
+    pub fn net(&self, leg: &Leg, is_of_them: impl Fn(&Own) -> bool) -> Net {
+        let (mut ahead, mut back, mut moves) = (U256::ZERO, U256::ZERO, MoveSet::default());
+        let are_told_apart = self.own().len() <= MoveSet::MAX;
+        for (at, own) in self.own().iter().enumerate().filter(|(_, own)| own.asset == leg.asset && is_of_them(own)) {
+            let sum = if own.direction == leg.direction { &mut ahead } else { &mut back };
+            *sum = sum.saturating_add(own.amount);
+            if are_told_apart {
+                moves.insert(at);
+            }
+        }
+        Net { amount: ahead.saturating_sub(back), moves }
+    }
+
+    /// Who is linked to whom by the flow of assets.
+    pub fn links(&self) -> &Links {
+        self.links.get_or_init(|| {
+            let is_hub = |account| self.is_native(Asset::Token(account));
+            Links::of(&self.movements, self.wallet, is_hub)
+        })
+    }
+
+    /// The groups of accounts that both took something from the wallet and gave something to it.
+    pub fn exchanged_with(&self) -> BTreeSet<usize> {
+        let groups = |direction| {
+            let own = self.own().iter().filter(move |own| own.direction == direction && !own.amount.is_zero());
+            own.filter_map(|own| self.links().group(own.counterparty())).collect::<BTreeSet<usize>>()
+        };
+        groups(Direction::Out).intersection(&groups(Direction::In)).copied().collect()
+    }
+
     /// Whether all of the leg moved between the caller's own wallets, not only its largest part.
     pub fn is_own_move(&self, leg: &Leg, question: &Question) -> bool {
         let moved = || self.moved(leg.direction, leg.asset).iter().filter(|own| !own.amount.is_zero());
         question.own_wallets.contains(&leg.other) && moved().all(|own| question.own_wallets.contains(&own.other))
+    }
+
+    /// What amounts of the asset are written with; NFTs are counted.
+    pub fn decimals(&self, asset: Asset) -> Option<u8> {
+        match asset {
+            Asset::Native => Some(self.chain.native_decimals),
+            Asset::Token(contract) => self.ground.token(contract).and_then(|token| token.decimals),
+            Asset::Nft { .. } => None,
+        }
     }
 
     /// The coin, or a canonical token: what cannot be forged.

@@ -1,102 +1,100 @@
-//! A transaction of several steps, told step by step: one claim each, with its part and its share of the legs.
+//! A transaction of several steps, told step by step: one line of the books each, with its part and its share of the legs.
 
 use crate::adjudicate::Reading;
 use crate::asset::Account;
-use crate::asset_legs::{LegShare, assets, assets_of};
+use crate::asset_legs::{assets_of, share};
+use crate::books::Line;
 use crate::category::{Category, Telling};
-use crate::classification::{Assets, Step};
-use crate::describe;
+use crate::classification::{Assets, Entry, Posting, Side, Step};
+use crate::describe::{self, Told};
 use crate::legs::Leg;
 use crate::opinion::Opinion;
-use crate::position::{circumstances, position};
-use crate::question::Question;
 use crate::role::Role;
 use crate::scene::Scene;
 use crate::treatment::{LedgerAction, Treatment};
-use crate::treatments::Treatments;
 
-/// What the steps of one answer are made from.
-#[derive(Debug, Clone, Copy)]
-pub struct Breakdown<'a> {
-    pub scene: &'a Scene<'a>,
-    pub reading: &'a Reading,
-    pub question: &'a Question,
-    pub treatments: &'a Treatments,
-    /// Whether a person decides the whole.
-    pub needs_review: bool,
+/// The steps, and the step of each line.
+#[derive(Debug, Default)]
+pub struct Steps {
+    pub steps: Vec<Step>,
+    pub of_lines: Vec<Option<usize>>,
 }
 
-impl Breakdown<'_> {
-    /// Always on a bridge, an order, a flash loan and a batch of NFTs, and wherever the reading holds more than one category.
-    pub fn steps(&self) -> Option<Vec<Step>> {
-        let Self { scene, reading, .. } = *self;
-        if !scene.actors.is_empty() {
-            let steps = scene.actors.iter().enumerate();
-            return Some(steps.map(|(at, (actor, legs))| account(scene, at, *actor, legs)).collect());
-        }
-        let is_batch = is_batch(scene, reading);
-        let is_told_in_steps = reading.category.meaning().telling == Telling::InSteps;
-        if !(is_told_in_steps || is_batch || has_several(reading)) {
-            return None;
-        }
-        let mut seen = Vec::new();
-        let mut steps = Vec::new();
-        for claim in &reading.claims {
-            let key = (claim.category, claim.explains);
-            if seen.contains(&key) {
-                continue;
-            }
-            seen.push(key);
-            for role in roles(claim, reading, is_batch) {
-                steps.push(self.step(claim, steps.len(), role));
-            }
-        }
-        Some(steps)
+/// Always on a bridge, an order, a flash loan and a batch of NFTs, and wherever the reading holds more than one category.
+pub fn steps(scene: &Scene<'_>, reading: &Reading, lines: &[Line<'_>], needs_review: bool) -> Option<Steps> {
+    if !scene.actors.is_empty() {
+        let steps = scene.actors.iter().enumerate();
+        let steps = steps.map(|(at, (actor, legs))| account(scene, at, *actor, legs)).collect();
+        return Some(Steps { steps, of_lines: Vec::new() });
     }
-
-    /// What the principal alone moved, where other steps moved the rest.
-    pub fn principal_assets(&self) -> Option<Assets> {
-        let Self { scene, reading, .. } = *self;
-        let is_told_apart = has_several(reading) && reading.residual.is_empty() && !self.needs_review;
-        let principal = || reading.claims.iter().filter(|claim| claim.category == reading.category);
-        let part = |at: usize| {
-            let claim = principal().find(|claim| claim.explains.contains(at))?;
-            Some(claim.amount_of(at).map_or(LegShare::Whole, LegShare::Amount))
-        };
-        (is_told_apart && principal().next().is_some()).then(|| assets(scene, part))
+    let is_batch = is_batch(scene, reading);
+    let is_told_in_steps = reading.category.meaning().telling == Telling::InSteps;
+    let has_several = lines.iter().any(|line| line.category != reading.category);
+    if !(is_told_in_steps || is_batch || has_several) {
+        return None;
     }
-
-    fn step(&self, claim: &Opinion, leg_index: usize, role: Role) -> Step {
-        let Self { scene, reading, question, treatments, needs_review } = *self;
-        let facts = circumstances(scene, reading, question, Some(claim));
-        let position = position(treatments, claim.category, &question.policy, facts);
-        let mut assets = assets(scene, |at| part(claim, at, &reading.claims));
-        assets.gas = None;
-        let protocol = claim.protocol.as_deref();
-        let (treatment, basis) = (position.treatment, position.basis);
-        let description = match role {
-            Role::FlashBorrow => "Borrowed within the transaction; the loan is repaid before it ends.".to_owned(),
-            Role::FlashRepay => "Repaid within the transaction; loan and repayment cancel.".to_owned(),
-            _ => describe::description(claim.category, &assets, protocol, treatment, basis, needs_review),
-        };
-        Step {
-            leg_index,
-            role,
-            category: claim.category,
-            taxable: if needs_review { None } else { treatment.taxable() },
-            treatment,
-            ledger_action: if needs_review { LedgerAction::Review } else { position.ledger_action },
-            protocol: protocol.map(str::to_owned),
-            description,
-            assets,
+    let mut told = Steps::default();
+    for line in lines {
+        let roles = roles(line.claim, reading, is_batch);
+        // What is left of a flash loan was moved when it was repaid.
+        told.of_lines.push(told.steps.len().checked_add(roles.len().saturating_sub(1)));
+        for role in roles {
+            told.steps.push(step(scene, line, told.steps.len(), role, needs_review));
         }
+    }
+    Some(told)
+}
+
+/// What a line moved.
+pub fn assets_of_line(scene: &Scene<'_>, line: &Line<'_>, with_mirrors: bool) -> Assets {
+    assets_of(scene, &scene.legs, |at| {
+        share(
+            line.parts
+                .iter()
+                .filter(|part| part.leg == at && (with_mirrors || !part.is_mirror))
+                .map(|part| part.amount),
+        )
+    })
+}
+
+fn step(scene: &Scene<'_>, line: &Line<'_>, leg_index: usize, role: Role, needs_review: bool) -> Step {
+    let position = &line.position;
+    let assets = if role == Role::FlashBorrow { Assets::default() } else { assets_of_line(scene, line, true) };
+    let protocol = line.claim.protocol.as_deref();
+    let description = match role {
+        Role::FlashBorrow => "Borrowed within the transaction; the loan is repaid before it ends.".to_owned(),
+        Role::FlashRepay => "Repaid within the transaction; loan and repayment cancel.".to_owned(),
+        _ => {
+            let assets = assets_of_line(scene, line, false);
+            let (treatment, basis) = (position.treatment, position.basis);
+            let told = Told { category: line.category, assets: &assets, protocol, treatment, basis };
+            describe::description(&told, needs_review)
+        }
+    };
+    Step {
+        leg_index,
+        role,
+        category: line.category,
+        taxable: if needs_review { None } else { position.treatment.taxable() },
+        treatment: position.treatment,
+        ledger_action: if needs_review { LedgerAction::Review } else { position.ledger_action },
+        protocol: protocol.map(str::to_owned),
+        description,
+        assets,
     }
 }
 
 /// One of several accounts that act in one transaction: what it moved, for a person to read.
 fn account(scene: &Scene<'_>, leg_index: usize, actor: Account, legs: &[Leg]) -> Step {
-    let assets = assets_of(scene, legs, |_| Some(LegShare::Whole));
-    let moved = describe::description(Category::Unclassified, &assets, None, Treatment::NeedsReview, None, true);
+    let assets = assets_of(scene, legs, |at| legs.get(at).map(|leg| leg.amount));
+    let told = Told {
+        category: Category::Unclassified,
+        assets: &assets,
+        protocol: None,
+        treatment: Treatment::NeedsReview,
+        basis: None,
+    };
+    let moved = describe::description(&told, true);
     Step {
         leg_index,
         role: Role::Item,
@@ -110,19 +108,49 @@ fn account(scene: &Scene<'_>, leg_index: usize, actor: Account, legs: &[Leg]) ->
     }
 }
 
-pub fn memo(description: &str, steps: &[Step]) -> String {
-    let line = |step: &Step| format!("{}. {}", step.leg_index.saturating_add(1), step.description);
-    let lines: Vec<String> = steps.iter().map(line).collect();
-    format!("{description} Post as: {}", lines.join(" "))
+/// The postings as a journal: one line for each step and entry, then gas.
+pub fn memo(postings: &[Posting], assets: &Assets) -> String {
+    let mut groups: Vec<(Option<usize>, Entry, Category, Vec<&Posting>)> = Vec::new();
+    for posting in postings {
+        let is_same = |group: &&mut (Option<usize>, Entry, Category, Vec<&Posting>)| {
+            group.0 == posting.step && group.1 == posting.entry && group.2 == posting.category
+        };
+        match groups.iter_mut().find(is_same) {
+            Some(group) => group.3.push(posting),
+            None => groups.push((posting.step, posting.entry, posting.category, vec![posting])),
+        }
+    }
+    groups.sort_by_key(|(step, entry, ..)| (step.is_none(), *step, *entry));
+    let mut text = String::new();
+    for (at, (_, entry, category, postings)) in groups.iter().enumerate() {
+        if at > 0 {
+            text.push(' ');
+        }
+        text.push_str(&at.saturating_add(1).to_string());
+        text.push_str(". ");
+        text.push_str(entry.name());
+        for (at, posting) in postings.iter().enumerate() {
+            text.push_str(if at == 0 { " " } else { ", " });
+            let leg = match posting.side {
+                Side::Sent => assets.sent.get(posting.index),
+                Side::Received => assets.received.get(posting.index),
+                Side::Gas => assets.gas.as_ref(),
+            };
+            if let Some(leg) = leg {
+                describe::push_part(&mut text, leg, &posting.amount);
+            }
+        }
+        let what = if postings.iter().all(|posting| posting.side == Side::Gas) { "gas" } else { category.name() };
+        text.push_str(" (");
+        text.push_str(what);
+        text.push_str(").");
+    }
+    text
 }
 
 fn is_batch(scene: &Scene<'_>, reading: &Reading) -> bool {
     let nfts = scene.legs.iter().filter(|leg| leg.asset.is_nft()).count();
     reading.category.is_nft_sale() && nfts > 1
-}
-
-fn has_several(reading: &Reading) -> bool {
-    reading.claims.iter().any(|claim| claim.category != reading.category)
 }
 
 /// A flash loan is two steps that cancel; the items of a batch, and claims beside the principal, are items.
@@ -132,17 +160,4 @@ fn roles(claim: &Opinion, reading: &Reading, is_batch: bool) -> Vec<Role> {
         Role::Principal if is_batch || claim.category != reading.category => vec![Role::Item],
         role => vec![role],
     }
-}
-
-/// What a step shows of a leg. A price paid for several items at once is not assigned to any one of them.
-fn part(claim: &Opinion, leg: usize, claims: &[Opinion]) -> Option<LegShare> {
-    if !claim.explains.contains(leg) {
-        return None;
-    }
-    if let Some(amount) = claim.amount_of(leg) {
-        return Some(LegShare::Amount(amount));
-    }
-    let mut sharing = claims.iter().filter(|other| other.category == claim.category && other.explains.contains(leg));
-    let is_shared = sharing.any(|other| other.explains != claim.explains);
-    (!is_shared).then_some(LegShare::Whole)
 }

@@ -51,7 +51,36 @@ pub fn movements(facts: &EvmFacts, known: &ChainRules) -> Vec<Movement> {
     }
     let wrapped = wrapping(facts, &found);
     found.extend(wrapped);
+    if known.has_pairs() {
+        join_pairs(known, &mut found);
+    }
     found
+}
+
+/// A token with several addresses is one asset: where two of them log the same movement, it is one.
+fn join_pairs(known: &ChainRules, found: &mut Vec<Movement>) {
+    let same = |m: &Movement| match m.asset {
+        Asset::Token(Account::Evm(token)) => known.same(token),
+        _ => None,
+    };
+    if !found.iter().any(|m| same(m).is_some()) {
+        return;
+    }
+    let mut logged: BTreeMap<(Asset, Account, Account, U256), usize> = BTreeMap::new();
+    for m in found.iter().filter(|m| same(m).is_none()) {
+        *logged.entry((m.asset, m.from, m.to, m.amount)).or_default() += 1;
+    }
+    found.retain(|m| {
+        let Some(token) = same(m) else { return true };
+        let twin = (Asset::Token(token.into()), m.from, m.to, m.amount);
+        match logged.get_mut(&twin).filter(|count| **count > 0) {
+            Some(count) => {
+                *count -= 1;
+                false
+            }
+            None => true,
+        }
+    });
 }
 
 fn movement(asset: Asset, from: Address, to: Address, amount: U256, seen: Seen) -> Movement {

@@ -4,13 +4,12 @@ use std::cell::OnceCell;
 
 use alloy_primitives::{Address, U256};
 
-use super::actor;
 use super::json::{Log, word_address};
 use super::movements::movements;
-use super::{BalanceChange, EvmFacts, InternalValue, LOGS_MAX};
+use super::{BalanceChange, EvmFacts, InternalValue, LOGS_MAX, accruals, actor};
 use crate::asset::{Account, Asset, Movement, Seen};
 use crate::hash::TxHash;
-use crate::legs::{Direction, LEGS_MAX, legs as net_legs, position};
+use crate::legs::{Direction, LEGS_MAX, legs as net_legs, position, with_accrued};
 use crate::question::Question;
 use crate::rules::{ChainRules, Rules};
 use crate::scene::{Doubt, Ground, Outcome, Scene, WalletNotInTransaction};
@@ -73,7 +72,9 @@ pub fn read<'a>(
     if outcome == Outcome::Succeeded {
         movements.extend(unseen_value(facts, perspective, gas, &movements, &mut doubts));
     }
-    let legs = match net_legs(&movements, perspective.into()) {
+    let accruals = accruals::split(facts, rules, known, perspective, &mut movements);
+    let accrued = accruals.iter().map(|accrual| (accrual.asset, accrual.amount));
+    let legs = match net_legs(&movements, perspective.into()).and_then(|legs| with_accrued(legs, accrued)) {
         Some(legs) => legs,
         None => {
             doubts.push(Doubt::AmountOverflow);
@@ -113,11 +114,13 @@ pub fn read<'a>(
         actors,
         outcome,
         movements,
+        accruals,
         legs,
         gas,
         doubts,
         ground: Ground::Evm { facts, known },
         own: OnceCell::new(),
+        links: OnceCell::new(),
     };
     Ok(EvmScene { scene, facts, perspective, known, logged: OnceCell::new() })
 }

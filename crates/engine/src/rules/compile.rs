@@ -10,7 +10,7 @@ use alloy_primitives::{Address, B256, FixedBytes, U256};
 pub use legs::{LegSpec, LegSubject};
 pub use shapes::{CallShape, EventShape, Layout, ParamFinder, call_shape, event_shape};
 
-use super::file::{ActorRow, CallRow, Derive, EventRow, NftRow};
+use super::file::{AccrualRow, ActorRow, CallRow, Derive, EventRow, NftRow, TransferDirection};
 pub use super::path::Field;
 use crate::asset::NftKind;
 use crate::category::Category;
@@ -132,6 +132,19 @@ pub struct NftRule {
     pub named: Vec<(EventShape, Field)>,
 }
 
+/// A receipt token that states how much its holder's balance grew.
+#[derive(Debug, Clone)]
+pub struct AccrualRule {
+    pub pack: usize,
+    pub id: Arc<str>,
+    pub event: EventShape,
+    pub holder: Field,
+    pub value: Field,
+    pub grew: Field,
+    pub way: TransferDirection,
+    pub unless_symbol: String,
+}
+
 type FaultText = String;
 
 pub fn actor(pack: usize, row: &ActorRow) -> Result<ActorRule, FaultText> {
@@ -146,6 +159,24 @@ pub fn actor(pack: usize, row: &ActorRow) -> Result<ActorRule, FaultText> {
         selector: function.map(|function| function.selector),
         idle_sender: row.idle_sender,
         own: row.own,
+    })
+}
+
+pub fn accrual(pack: usize, stem: &str, row: &AccrualRow) -> Result<AccrualRule, FaultText> {
+    let event = event_shape(row.signature.get_ref(), None)?;
+    let name = row.signature.get_ref().split('(').next().unwrap_or_default();
+    if row.unless_symbol.is_empty() {
+        return Err("`unless_symbol` tells debts apart, and every symbol holds an empty text".to_owned());
+    }
+    Ok(AccrualRule {
+        pack,
+        id: format!("{stem}/{name}").into(),
+        holder: event.address(&row.holder)?,
+        value: event.word(&row.value)?,
+        grew: event.word(&row.grew)?,
+        event,
+        way: row.way,
+        unless_symbol: row.unless_symbol.to_lowercase(),
     })
 }
 

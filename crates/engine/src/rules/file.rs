@@ -48,6 +48,8 @@ pub struct PackFile {
     #[serde(default)]
     pub nft: Vec<NftRow>,
     #[serde(default)]
+    pub accrual: Vec<AccrualRow>,
+    #[serde(default)]
     pub deposit: Vec<DepositRow>,
     #[serde(default)]
     pub transfer: Vec<TransferRow>,
@@ -219,6 +221,25 @@ pub struct NftRow {
     pub moved: Spanned<String>,
     /// Events one of which then tells which NFT it was, in its parameter `id`.
     pub named: Vec<Spanned<String>>,
+}
+
+/// A receipt token whose balance grows: what grew since the last time is stated when it is minted, burned or passed on, and minted or burned
+/// together with what was put in or taken out.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AccrualRow {
+    /// The event that the token logs beside its `Transfer` from or to the zero address.
+    pub signature: Spanned<String>,
+    /// The parameter that names whose balance it is.
+    pub holder: String,
+    /// The parameter with the amount that was minted or burned.
+    pub value: String,
+    /// The parameter with what the balance grew by.
+    pub grew: String,
+    /// Whether `value` was minted (`in`) or burned (`out`).
+    pub way: TransferDirection,
+    /// Tokens with this in their symbol mark debts, whose growth is owed and not earned.
+    pub unless_symbol: String,
 }
 
 /// Transactions that a chain itself makes out of a deposit on its parent.

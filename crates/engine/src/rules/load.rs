@@ -11,7 +11,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use toml::Spanned;
 
-use super::compile::{self, ActorRule, CallRule, EventRule, NftRule, RulePlace};
+use super::compile::{self, AccrualRule, ActorRule, CallRule, EventRule, NftRule, RulePlace};
 use super::file::{EVERY_CHAIN, PackFile};
 use super::filter::PrefixFilter;
 use super::solana::{self, SOLANA, SolanaRules};
@@ -27,6 +27,7 @@ pub(super) struct Loader {
     calls: BTreeMap<FixedBytes<4>, Vec<CallRule>>,
     transfers: Vec<BTreeMap<String, Vec<TransferRule>>>,
     actors: BTreeMap<B256, Vec<ActorRule>>,
+    accruals: BTreeMap<B256, Vec<AccrualRule>>,
     chains: BTreeMap<String, ChainRules>,
     solana: SolanaRules,
     faults: Vec<Fault>,
@@ -35,7 +36,21 @@ pub(super) struct Loader {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TokenFile {
+    #[serde(default)]
     tokens: BTreeMap<String, Vec<Spanned<String>>>,
+    #[serde(default)]
+    pair: Vec<PairRow>,
+}
+
+/// A token with several addresses for one ledger.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PairRow {
+    name: String,
+    chain: String,
+    /// The address that it is known by here.
+    token: Spanned<String>,
+    also: Vec<Spanned<String>>,
 }
 
 /// A file while it is read: its name, and where its lines begin.
@@ -81,7 +96,7 @@ impl Loader {
             return Err(self.faults);
         }
         let digest = digest.finalize().into();
-        let Self { packs, events, calls, transfers, actors, mut chains, mut solana, .. } = self;
+        let Self { packs, events, calls, transfers, actors, accruals, mut chains, mut solana, .. } = self;
         solana.index();
         let mut every = chains.remove(EVERY_CHAIN).unwrap_or_default();
         for chain in chains.values_mut() {
@@ -103,6 +118,7 @@ impl Loader {
             lures,
             deposits,
             actors,
+            accruals,
             known_topics,
             own,
             chains,
@@ -134,6 +150,12 @@ impl Loader {
             match compile::nft(row) {
                 Ok(rule) => nfts.push((&row.on, Arc::new(rule))),
                 Err(what) => at(&row.moved, what),
+            }
+        }
+        for row in &file.accrual {
+            match compile::accrual(pack, stem, row) {
+                Ok(rule) => self.accruals.entry(rule.event.topic0).or_default().push(rule),
+                Err(what) => at(&row.signature, what),
             }
         }
         for row in &file.actor {
@@ -269,6 +291,25 @@ impl Loader {
     }
 
     fn tokens(&mut self, source: &PackSource<'_>, slug: &str, file: TokenFile) {
+        for pair in &file.pair {
+            let read = |text: &Spanned<String>| {
+                let fault = |what| source.fault(Some(text.span()), format!("{}: {what}", pair.name));
+                compile::address(text.get_ref()).map_err(fault)
+            };
+            let chain = self.chains.entry(pair.chain.clone()).or_default();
+            for text in &pair.also {
+                match (read(&pair.token), read(text)) {
+                    (Ok(token), Ok(other)) if token != other => {
+                        chain.same.insert(other, token);
+                    }
+                    (Ok(_), Ok(_)) => {
+                        let what = format!("{}: a token is no pair with itself", pair.name);
+                        self.faults.push(source.fault(Some(text.span()), what));
+                    }
+                    (Err(fault), _) | (_, Err(fault)) => self.faults.push(fault),
+                }
+            }
+        }
         for (symbol, addresses) in file.tokens {
             for text in addresses {
                 if slug == SOLANA {

@@ -11,10 +11,11 @@ use super::scene::SolanaScene;
 use crate::asset::{Account, Asset};
 use crate::category::Category;
 use crate::legs::{Direction, Leg};
-use crate::opinion::{LegSet, Opinion, Source, Strength};
+use crate::opinion::{Opinion, Source, Strength};
 use crate::rules::file::TransferDirection;
 use crate::rules::{Rules, TransferRule};
 use crate::scene::Outcome;
+use crate::shares::{Shares, Tie};
 use crate::sources::{OPINIONS_MAX, Opinions, shape, spam};
 
 /// What packs match in the transaction, looked up once and the same for every source.
@@ -93,7 +94,9 @@ fn transfers<'a>(
     listed.iter().map(|ListedTransfer { leg, pack, rule }| {
         // What is left beside it is the rent of the account that receives it.
         let mut explains = rent_of(scene);
-        explains.insert(*leg);
+        if let Some(of_leg) = scene.legs.get(*leg).filter(|_| !explains.contains(*leg)) {
+            explains.push(*leg, of_leg.amount, Tie::Linked);
+        }
         Opinion {
             protocol: rules.protocol(*pack),
             role: rule.means.meaning().role,
@@ -102,12 +105,8 @@ fn transfers<'a>(
     })
 }
 
-fn rent_of(scene: &SolanaScene<'_>) -> LegSet {
-    let mut rent = LegSet::EMPTY;
-    for (at, _) in scene.legs.iter().enumerate().filter(|(_, leg)| scene.is_rent(leg)) {
-        rent.insert(at);
-    }
-    rent
+fn rent_of(scene: &SolanaScene<'_>) -> Shares {
+    Shares::whole(scene.legs.iter().enumerate().filter(|(_, leg)| scene.is_rent(leg)))
 }
 
 /// Only the standard programs ran: accounts were opened or closed, or something was handed over.
@@ -185,7 +184,7 @@ fn exchanged(scene: &SolanaScene<'_>, rules: &Rules, known: &PackMatches<'_>) ->
 }
 
 fn by_itself(scene: &SolanaScene<'_>, source: Source, rule: &str, category: Category) -> Opinion {
-    Opinion::new(source, rule, category, Strength::Standard, LegSet::all(scene.legs.len()))
+    Opinion::new(source, rule, category, Strength::Standard, Shares::whole(scene.legs.iter().enumerate()))
 }
 
 /// A name for the protocol even where no rule decided: of a program that some pack lists, the outermost first.

@@ -10,9 +10,10 @@ use super::{Key, instructions};
 use crate::asset::{Asset, Seen};
 use crate::category::{Category, Presence};
 use crate::legs::{Direction, LEGS_MAX, Leg};
-use crate::opinion::{LegSet, Opinion, Source, Strength};
+use crate::opinion::{Opinion, Source, Strength};
 use crate::rules::Rules;
 use crate::rules::solana::{InstructionRule, Weight};
+use crate::shares::{Shares, Tie};
 use crate::sources::{OPINIONS_MAX, Opinions};
 
 /// A rule of a pack that matches for the wallet, and the instruction that it matches.
@@ -32,7 +33,7 @@ pub fn opinions(scene: &SolanaScene<'_>, rules: &Rules, matched: &[Match<'_>]) -
     // Where several rules match, each explains what its instruction moved, and what no instruction is known to have moved.
     let is_touched = |leg: &Leg, outer| moves.contains(&(outer, leg.asset)) || !explained_assets.contains(&leg.asset);
     let claims = matched.iter().take(OPINIONS_MAX).map(|(rule, instruction)| {
-        let mut explains = LegSet::EMPTY;
+        let mut explains = Shares::default();
         for (at, leg) in scene.legs.iter().enumerate().take(LEGS_MAX) {
             let is_its_own = categories.len() == 1 || is_touched(leg, instruction.outer);
             let has_part = if rule.means == Category::ContractDeploy {
@@ -44,7 +45,7 @@ pub fn opinions(scene: &SolanaScene<'_>, rules: &Rules, matched: &[Match<'_>]) -
                 is_cost || (is_its_own && fits(rule.means, leg))
             };
             if has_part {
-                explains.insert(at);
+                explains.push(at, leg.amount, Tie::Linked);
             }
         }
         claim(rules, rule, instruction, explains)
@@ -176,7 +177,7 @@ fn is_mixed(scene: &SolanaScene<'_>, rules: &Rules, matched: &[Match<'_>]) -> bo
         })
 }
 
-fn claim(rules: &Rules, rule: &InstructionRule, instruction: &Instruction, explains: LegSet) -> Opinion {
+fn claim(rules: &Rules, rule: &InstructionRule, instruction: &Instruction, explains: Shares) -> Opinion {
     Opinion {
         protocol: rules.protocol(rule.pack),
         role: rule.role,

@@ -153,11 +153,13 @@ pub fn read<'a>(
         actors,
         outcome: if failed { Outcome::Failed } else { Outcome::Succeeded },
         movements: moved,
+        accruals: Vec::new(),
         legs,
         gas: effects.filter(|_| wallet == payer).map(|effects| U256::from(effects.fee)),
         doubts,
         ground: Ground::Solana { facts, rules },
         own: OnceCell::new(),
+        links: OnceCell::new(),
     };
     let rents = ledger.as_ref().map_or_else(Vec::new, Ledger::rents);
     let lost = ledger.as_ref().map_or_else(Vec::new, |ledger| ledger.lost(wallet));

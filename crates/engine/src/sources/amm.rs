@@ -10,8 +10,10 @@ use crate::asset::{Account, Asset, Movement, Seen};
 use crate::category::Category;
 use crate::evm::scene::EvmScene;
 use crate::legs::{Direction, Leg};
-use crate::opinion::{LegSet, Opinion, Source, Strength};
+use crate::opinion::{Opinion, Source, Strength};
 use crate::rules::Rules;
+use crate::scene::Own;
+use crate::shares::Shares;
 
 pub fn opinions(scene: &EvmScene<'_>, rules: &Rules, logs: &[Matched<'_>]) -> Vec<Opinion> {
     if logs.is_empty() || !has_both_directions(&scene.legs) {
@@ -19,12 +21,12 @@ pub fn opinions(scene: &EvmScene<'_>, rules: &Rules, logs: &[Matched<'_>]) -> Ve
     }
     let pools = pools(scene, logs);
     let by_asset = by_asset(scene);
-    let mut explains = LegSet::EMPTY;
+    let mut reached = Vec::new();
     let mut touched = BTreeSet::new();
     let mut directions = BTreeSet::new();
     for (at, leg) in scene.legs.iter().enumerate().filter(|(_, leg)| !leg.asset.is_nft()) {
         if let Some(pool) = reaches(scene, leg, &by_asset, &pools) {
-            explains.insert(at);
+            reached.push((at, leg));
             touched.insert(pool);
             directions.insert(leg.direction);
         }
@@ -34,6 +36,16 @@ pub fn opinions(scene: &EvmScene<'_>, rules: &Rules, logs: &[Matched<'_>]) -> Ve
     };
     if directions.len() < 2 {
         return Vec::new();
+    }
+    let mut groups: BTreeSet<usize> = touched.iter().filter_map(|pool| scene.links().group(*pool)).collect();
+    groups.extend(scene.exchanged_with());
+    let is_of_them = |own: &Own| {
+        let group = scene.links().group(own.counterparty());
+        own.other.is_zero() || touched.contains(&own.other) || group.is_some_and(|group| groups.contains(&group))
+    };
+    let mut explains = Shares::default();
+    for (at, leg) in reached {
+        explains.link(at, scene.net(leg, is_of_them));
     }
     let (strength, protocol) = strength_and_protocol(scene, rules, logs, &touched);
     vec![Opinion {

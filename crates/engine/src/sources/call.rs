@@ -4,16 +4,17 @@
 use alloy_primitives::Address;
 
 use super::calldata::{self, CALLS_MAX, Calldata, ContractCall};
-use super::explain::{Explained, Words, explain};
+use super::explain::{Speaker, Words, explain};
 use super::protocol::is_for_perspective;
 use crate::asset::{Account, Asset};
 use crate::category::Category;
 use crate::evm::scene::EvmScene;
 use crate::legs::{Direction, Leg, has_contract};
-use crate::opinion::{LegSet, Opinion, Source, Strength};
+use crate::opinion::{Opinion, Source, Strength};
 use crate::rules::Rules;
 use crate::rules::compile::{CallRule, RulePlace};
 use crate::scene::Outcome;
+use crate::shares::Shares;
 use crate::sources::Opinions;
 
 /// How deep calls inside calls are opened.
@@ -117,15 +118,17 @@ fn opinion(
     if !complete || !zero_asked || !is_for_perspective(scene, &rule.who, call) {
         return None;
     }
-    let Explained { legs, amounts: _ } = explain(scene, &rule.out, &rule.incoming, target, call)?;
+    let is_verified = strength == Strength::Verified || scene.known.vouchers(target).next().is_some();
+    let speaker = Speaker { contract: target, pack: rule.pack, means: category, is_verified };
+    let explained = explain(scene, &rule.out, &rule.incoming, speaker, call)?;
     Some(Opinion {
         protocol: (strength == Strength::Verified).then(|| rules.protocol(rule.pack)).flatten(),
-        ..Opinion::new(Source::Call, rule.id.clone(), category, strength, legs)
+        ..Opinion::new(Source::Call, rule.id.clone(), category, strength, explained)
     })
 }
 
 fn bare(scene: &EvmScene<'_>, rule: &str, category: Category) -> Opinion {
-    Opinion::new(Source::Call, rule, category, Strength::Standard, LegSet::all(scene.legs.len()))
+    Opinion::new(Source::Call, rule, category, Strength::Standard, Shares::whole(scene.legs.iter().enumerate()))
 }
 
 /// Value sent with an empty call is a transfer, unless the receiver did something with it that the wallet sees.
@@ -147,9 +150,9 @@ fn plain_value(scene: &EvmScene<'_>, target: Address) -> Vec<Opinion> {
 fn inner_value(scene: &EvmScene<'_>, target: Address) -> Option<Opinion> {
     let is_sent =
         |leg: &Leg| leg.direction == Direction::Out && leg.asset == Asset::Native && leg.other == Account::from(target);
-    let at = scene.legs.iter().position(is_sent).filter(|_| scene.acts)?;
-    let mut explains = LegSet::EMPTY;
-    explains.insert(at);
+    let (at, leg) = scene.legs.iter().enumerate().find(|(_, leg)| is_sent(leg)).filter(|_| scene.acts)?;
+    let mut explains = Shares::default();
+    explains.link(at, scene.net(leg, |own| own.other == Account::from(target)));
     Some(Opinion { explains, ..bare(scene, "evm/value", Category::Transfer) })
 }
 

@@ -2,7 +2,7 @@
 
 use alloy_primitives::{Address, FixedBytes, U256};
 
-use super::explain::{Words, count};
+use super::explain::{Words, count, has_word};
 use crate::evm::json::word_address;
 use crate::rules::compile::{Field, Opens};
 use crate::rules::path;
@@ -111,6 +111,10 @@ impl<'a> Calldata<'a> {
 impl Words for Calldata<'_> {
     fn word(&self, field: &Field, member: usize) -> Option<&[u8; 32]> {
         field.word(self.arguments, member)
+    }
+
+    fn names(&self, address: Address) -> bool {
+        has_word(self.arguments, &address.into_word())
     }
 
     fn count(&self, field: &Field) -> Option<usize> {

@@ -1,22 +1,33 @@
 //! From a rule's words about legs to the legs of this scene.
 
-use alloy_primitives::{Address, U256, address};
+use std::collections::BTreeSet;
+
+use alloy_primitives::{Address, B256, U256, address};
 
 use crate::asset::{Account, Asset};
+use crate::category::{Category, Nature};
 use crate::evm::json::word_address;
 use crate::evm::scene::EvmScene;
 use crate::legs::{Direction, LEGS_MAX, Leg, position};
-use crate::opinion::LegSet;
 use crate::rules::compile::{Field, LegSpec, LegSubject};
 use crate::rules::path::MEMBERS_MAX;
+use crate::scene::Own;
+use crate::shares::{LegSet, MoveSet, Net, Share, Shares, Tie};
 
 /// Protocols that take any token write the native coin as this.
 const NATIVE_PLACEHOLDER: Address = address!("EeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE");
 
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Explained {
-    pub legs: LegSet,
-    pub amounts: Vec<(usize, U256)>,
+/// Words of one log or call that are looked through for a name.
+const NAMED_WORDS_MAX: usize = 64;
+
+/// Who speaks: the contract that logged or was called, and of which pack its rule is.
+#[derive(Debug, Clone, Copy)]
+pub struct Speaker {
+    pub contract: Address,
+    pub pack: usize,
+    pub means: Category,
+    /// Whether a pack vouches for it: then whoever it names belongs to it.
+    pub is_verified: bool,
 }
 
 /// The words of a log or of calldata, by field. Where a field names each member of an array, `member` says which, from zero.
@@ -27,6 +38,9 @@ pub trait Words {
     }
 
     fn word(&self, field: &Field, member: usize) -> Option<&[u8; 32]>;
+
+    /// Whether any of the words is this address.
+    fn names(&self, address: Address) -> bool;
 
     /// How many members the field names: one, unless it repeats. `None` where that cannot be read, or is more than a rule looks at.
     fn count(&self, field: &Field) -> Option<usize>;
@@ -45,15 +59,20 @@ pub fn count(field: &Field, data: &[u8]) -> Option<usize> {
     field.count(data).filter(|count| *count <= MEMBERS_MAX)
 }
 
-/// Which legs the rule explains; `None` when a leg that it needs is not there.
+/// Whether untrusted data has this word at one of its places, within the first that are looked at.
+pub fn has_word(data: &[u8], word: &B256) -> bool {
+    data.chunks_exact(32).take(NAMED_WORDS_MAX).any(|chunk| chunk == word.as_slice())
+}
+
+/// What the rule explains; `None` when a leg that it needs is not there.
 pub fn explain(
     scene: &EvmScene<'_>,
     out: &[LegSpec],
     incoming: &[LegSpec],
-    emitter: Address,
+    speaker: Speaker,
     words: &impl Words,
-) -> Option<Explained> {
-    let mut explained = Explained::default();
+) -> Option<Shares> {
+    let mut explained = Shares::default();
     for (specs, direction) in [(out, Direction::Out), (incoming, Direction::In)] {
         for spec in specs {
             let times = times(spec, words)?;
@@ -62,7 +81,7 @@ pub fn explain(
                 return None;
             }
             for member in 0..times {
-                let found = one(scene, spec, direction, emitter, (words, member), &mut explained)?;
+                let found = one(scene, spec, direction, speaker, (words, member), &mut explained)?;
                 if !found && !spec.optional {
                     return None;
                 }
@@ -88,9 +107,9 @@ fn one(
     scene: &EvmScene<'_>,
     spec: &LegSpec,
     direction: Direction,
-    emitter: Address,
+    speaker: Speaker,
     (words, member): (&impl Words, usize),
-    explained: &mut Explained,
+    explained: &mut Shares,
 ) -> Option<bool> {
     let amount = match &spec.amount {
         Some(field) => Some(words.amount(field, member)?),
@@ -105,7 +124,7 @@ fn one(
         _ => None,
     };
     let party = match &spec.what {
-        LegSubject::Counterparty => Some(emitter),
+        LegSubject::Counterparty => Some(speaker.contract),
         LegSubject::With(field) => Some(words.address(field, member)?),
         _ => None,
     };
@@ -114,8 +133,10 @@ fn one(
         _ => None,
     };
     let mut found = false;
-    let event = words.position().filter(|_| spec.what == LegSubject::Minted && amount.is_none());
-    let nearest = event.map(|event| nearest(scene, direction, event, explained.legs));
+    let is_mirror = spec.what == LegSubject::Debt;
+    let is_made = matches!(spec.what, LegSubject::Minted | LegSubject::Debt) && amount.is_none();
+    let event = words.position().filter(|_| is_made);
+    let nearest = event.map(|event| nearest(scene, direction, event, explained.legs()));
     // The native coin and its wrapper may both answer: the amount is given to the asset that was named first, and what is left
     // of it to the other.
     let mut left = amount;
@@ -126,7 +147,7 @@ fn one(
     for (at, leg) in of_name.chain(of_kin).filter(|(_, leg)| leg.direction == direction) {
         let has_id = id.is_none_or(|id| matches!(leg.asset, Asset::Nft { id: of_leg, .. } if of_leg == id));
         let is_other = nearest.is_some_and(|nearest| nearest != Some(at));
-        if !has_id || is_other || !matches_leg(scene, spec, leg, emitter, asset.or(party), amount) {
+        if !has_id || is_other || !matches_leg(scene, spec, leg, speaker.contract, asset, amount) {
             continue;
         }
         let is_spent =
@@ -134,19 +155,66 @@ fn one(
         if is_spent && left.is_some_and(|left| left.is_zero()) {
             continue;
         }
-        found = true;
-        explained.legs.insert(at);
-        let part = match spec.what {
-            LegSubject::Rest => beyond(scene, leg, amount),
-            _ if is_spent => left,
-            _ => amount,
+        let stated = |amount| (Net { amount, moves: MoveSet::default() }, Tie::Stated);
+        let (net, tie) = match (amount, party) {
+            (Some(amount), _) if spec.what == LegSubject::Rest => stated(beyond(scene, leg, amount)),
+            (Some(amount), _) => stated(if is_spent { left.unwrap_or(amount) } else { amount }),
+            (None, Some(party)) => (scene.net(leg, |own| own.other == Account::from(party)), Tie::Linked),
+            (None, None) => (linked(scene, spec, leg, speaker, words), Tie::Linked),
         };
-        left = left.map(|left| left.saturating_sub(leg.amount));
-        if let Some(amount) = part {
-            explained.amounts.push((at, amount));
+        if net.amount.is_zero() {
+            continue;
         }
+        found = true;
+        left = left.map(|left| left.saturating_sub(leg.amount));
+        explained.add(Share { leg: at, amount: net.amount, tie, is_mirror, moves: net.moves });
     }
     Some(found)
+}
+
+/// How much of a leg belongs to the speaker, who names no amount.
+fn linked(scene: &EvmScene<'_>, spec: &LegSpec, leg: &Leg, speaker: Speaker, words: &impl Words) -> Net {
+    match spec.what {
+        // One thing, which is named or the only one of its kind.
+        LegSubject::Item(..) | LegSubject::Nft => Net { amount: leg.amount, moves: MoveSet::default() },
+        LegSubject::Minted | LegSubject::Debt => scene.net(leg, |own| own.other.is_zero()),
+        _ => {
+            let flow = Flow::of(scene, speaker);
+            // A transfer is between the wallet and whom it names, whoever made the token.
+            let may_name = speaker.is_verified || speaker.means.is_plain_transfer();
+            let names = |own: &Own| may_name && own.other.evm().is_some_and(|other| words.names(other));
+            scene.net(leg, |own| flow.takes(scene, own) || names(own))
+        }
+    }
+}
+
+/// Whose movements belong to a speaker.
+struct Flow {
+    speaker: Speaker,
+    groups: BTreeSet<usize>,
+}
+
+impl Flow {
+    fn of(scene: &EvmScene<'_>, speaker: Speaker) -> Self {
+        let links = scene.links();
+        let called = scene.facts.transaction.to.filter(|_| scene.acts);
+        let is_exchange = speaker.means.meaning().nature == Nature::Exchange;
+        // What the wallet itself called: for an exchange whoever it is, else only a contract that some pack lists.
+        let called = called.filter(|called| is_exchange || !scene.known.holders(*called).is_empty());
+        let anchors = std::iter::once(speaker.contract).chain(called);
+        let mut groups: BTreeSet<usize> = anchors.filter_map(|anchor| links.group(anchor.into())).collect();
+        if is_exchange {
+            groups.extend(scene.exchanged_with());
+        }
+        Self { speaker, groups }
+    }
+
+    fn takes(&self, scene: &EvmScene<'_>, own: &Own) -> bool {
+        let Some(party) = own.counterparty().evm() else { return false };
+        let is_of_pack = || scene.known.holders(party).iter().any(|holder| holder.pack == self.speaker.pack);
+        let is_linked = || scene.links().group(party.into()).is_some_and(|group| self.groups.contains(&group));
+        own.other.is_zero() || party == self.speaker.contract || is_of_pack() || is_linked()
+    }
 }
 
 fn matches_leg(
@@ -163,11 +231,11 @@ fn matches_leg(
         LegSubject::EmittedToken => !leg.asset.is_nft() && is_asset(scene, leg, emitter),
         LegSubject::Native => scene.is_native(leg.asset),
         LegSubject::Nft => leg.asset.is_nft(),
-        LegSubject::Minted => leg.minted_or_burned,
-        LegSubject::Counterparty | LegSubject::With(_) => named.is_some_and(|party| leg.other == Account::from(party)),
+        LegSubject::Minted | LegSubject::Debt => leg.minted_or_burned,
         LegSubject::Exact => amount.is_some_and(|amount| is_exactly(scene, leg, amount)),
         LegSubject::Rest => leg.other == Account::from(emitter) && amount != Some(leg.amount),
-        LegSubject::Any => true,
+        // The movements behind the leg decide.
+        LegSubject::Counterparty | LegSubject::With(_) | LegSubject::Flow => true,
     }
 }
 
@@ -189,9 +257,8 @@ fn nearest(scene: &EvmScene<'_>, direction: Direction, event: usize, taken: LegS
 }
 
 /// What is left of the leg when the amount is one of the movements behind it; else all of it.
-fn beyond(scene: &EvmScene<'_>, leg: &Leg, amount: Option<U256>) -> Option<U256> {
-    let named = amount.filter(|amount| is_exactly(scene, leg, *amount)).unwrap_or_default();
-    Some(leg.amount.saturating_sub(named))
+fn beyond(scene: &EvmScene<'_>, leg: &Leg, amount: U256) -> U256 {
+    if is_exactly(scene, leg, amount) { leg.amount.saturating_sub(amount) } else { leg.amount }
 }
 
 /// The leg, one of the movements behind it, or the native coin and its wrapper together come to this amount.
@@ -216,7 +283,8 @@ fn is_asset(scene: &EvmScene<'_>, leg: &Leg, contract: Address) -> bool {
     match leg.asset {
         Asset::Native => names_native,
         Asset::Token(token) | Asset::Nft { contract: token, .. } => {
-            token == Account::from(contract) || (names_native && scene.is_native(leg.asset))
+            let is_pair = || scene.known.same(contract).is_some_and(|known_by| token == Account::from(known_by));
+            token == Account::from(contract) || (names_native && scene.is_native(leg.asset)) || is_pair()
         }
     }
 }

@@ -6,10 +6,11 @@ use super::protocol;
 use super::readers::Matched;
 use crate::category::Category;
 use crate::evm::scene::EvmScene;
-use crate::opinion::{LegSet, Opinion};
+use crate::opinion::Opinion;
 use crate::role::Role;
 use crate::rules::Rules;
 use crate::rules::compile::{Beside, Field};
+use crate::shares::{Share, Shares, Tie};
 
 /// Splits what the rule says of a log that pays out. The event that its pack names in `beside` tells what was decreased: both logs name the
 /// position in indexed parameters of one name, and the amounts in others.
@@ -17,28 +18,21 @@ pub fn split(scene: &EvmScene<'_>, rules: &Rules, matched: &Matched<'_>) -> Vec<
     let Some(whole) = protocol::opinion(scene, rules, matched) else { return Vec::new() };
     let paid = matched.rule.only.beside.as_ref().and_then(|beside| decreased(scene, matched, beside));
     let Some(paid) = paid.filter(|paid| !paid.is_empty()) else { return vec![whole] };
-    let mut withdrawn = Opinion { explains: LegSet::EMPTY, amounts: Vec::new(), ..whole.clone() };
-    let mut earned = Opinion {
-        category: Category::Reward,
-        role: Role::Reward,
-        explains: LegSet::EMPTY,
-        amounts: Vec::new(),
-        ..whole.clone()
-    };
-    // NFT legs, and whatever else the rule names without an amount, go with the principal.
-    for leg in whole.explains.iter().filter(|leg| whole.amount_of(*leg).is_none()) {
-        withdrawn.explains.insert(leg);
-    }
-    for (leg, collected) in whole.amounts {
-        let same = paid.iter().find(|paid| paid.collected == collected).or(paid.last());
-        let part = same.map_or(U256::ZERO, |paid| paid.principal).min(collected);
-        for (opinion, amount) in [(&mut withdrawn, part), (&mut earned, collected.saturating_sub(part))] {
-            if !amount.is_zero() {
-                opinion.explains.insert(leg);
-                opinion.amounts.push((leg, amount));
-            }
+    let mut withdrawn = Shares::default();
+    let mut earned = Shares::default();
+    for share in whole.explains.iter() {
+        // NFT legs, and whatever else the rule names without an amount, go with the principal.
+        if share.tie == Tie::Linked {
+            withdrawn.add(*share);
+            continue;
         }
+        let same = paid.iter().find(|paid| paid.collected == share.amount).or(paid.last());
+        let part = same.map_or(U256::ZERO, |paid| paid.principal).min(share.amount);
+        withdrawn.add(Share { amount: part, ..*share });
+        earned.add(Share { amount: share.amount.saturating_sub(part), ..*share });
     }
+    let withdrawn = Opinion { explains: withdrawn, ..whole.clone() };
+    let earned = Opinion { category: Category::Reward, role: Role::Reward, explains: earned, ..whole };
     [withdrawn, earned].into_iter().filter(|opinion| !opinion.explains.is_empty()).collect()
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use alloy_primitives::{Address, B256, U256};
 
 use super::OPINIONS_MAX;
-use super::explain::{self, Explained, Words, explain};
+use super::explain::{self, Speaker, Words, explain};
 use super::readers::{Matched, READERS};
 use super::trust::{EmitterTrust, proved, trust};
 use crate::asset::{Account, Asset, Seen};
@@ -16,11 +16,12 @@ use crate::evm::json::Log;
 use crate::evm::scene::EvmScene;
 use crate::evm::{LOGS_MAX, actor};
 use crate::legs::{Direction, position};
-use crate::opinion::{LegSet, Opinion, Source, Strength};
+use crate::opinion::{Opinion, Source, Strength};
 use crate::rules::compile::{ActorRule, EventRule, Field, RulePlace, Who};
 use crate::rules::file::TransferDirection;
 use crate::rules::{ChainRules, Rules, TransferRule};
-use crate::scene::Outcome;
+use crate::scene::{Accrual, Outcome};
+use crate::shares::{Share, Shares, Tie};
 
 pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> Vec<Opinion> {
     let mut found = Vec::new();
@@ -67,9 +68,20 @@ pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> Vec<Opinion> {
     for (at, logs) in gathered {
         found.extend(READERS.get(at).into_iter().flat_map(|(_, reader)| (reader.all)(scene, rules, &logs)));
     }
+    found.extend(scene.accruals.iter().filter_map(|accrual| interest(scene, rules, accrual)).take(OPINIONS_MAX));
     let left = OPINIONS_MAX.saturating_sub(found.len());
     found.extend(transfers(scene, rules, left));
     found
+}
+
+/// What a receipt token states that its holder's balance grew by.
+fn interest(scene: &EvmScene<'_>, rules: &Rules, accrual: &Accrual) -> Option<Opinion> {
+    let leg = position(&scene.legs, Direction::In, accrual.asset)?;
+    let mut explains = Shares::default();
+    explains.push(leg, accrual.amount, Tie::Accrued);
+    let said = Opinion::new(Source::Protocol, accrual.rule.clone(), Category::Interest, accrual.strength, explains);
+    let protocol = (accrual.strength == Strength::Verified).then(|| rules.protocol(accrual.pack)).flatten();
+    Some(Opinion { protocol, role: Category::Interest.meaning().role, at: Some(accrual.at), ..said })
 }
 
 /// Which contract logged which event.
@@ -113,12 +125,11 @@ fn transfers(scene: &EvmScene<'_>, rules: &Rules, max: usize) -> Vec<Opinion> {
 }
 
 fn transfer(rules: &Rules, rule: &TransferRule, pack: usize, leg: usize, amount: U256) -> Opinion {
-    let mut explains = LegSet::EMPTY;
-    explains.insert(leg);
+    let mut explains = Shares::default();
+    explains.push(leg, amount, Tie::Stated);
     Opinion {
         protocol: rules.protocol(pack),
         role: rule.means.meaning().role,
-        amounts: vec![(leg, amount)],
         ..Opinion::new(Source::Protocol, rule.id.clone(), rule.means, Strength::Verified, explains)
     }
 }
@@ -162,20 +173,21 @@ pub fn opinion(scene: &EvmScene<'_>, rules: &Rules, matched: &Matched<'_>) -> Op
     if !is_for_perspective(scene, &rule.who, &words) {
         return None;
     }
-    let Explained { legs, amounts } = explain(scene, &rule.out, &rule.incoming, log.address, &words)?;
+    let EmitterTrust { strength, pack } = proved(scene, rule, log.address, trust);
+    let is_verified = strength == Strength::Verified;
+    let speaker = Speaker { contract: log.address, pack: rule.pack, means: rule.means, is_verified };
+    let explained = explain(scene, &rule.out, &rule.incoming, speaker, &words)?;
     // Only the amount links such a fill to the wallet.
-    let is_exact = |(at, amount): &(usize, U256)| scene.legs.get(*at).is_some_and(|leg| leg.amount == *amount);
-    if rule.escrowed && !amounts.iter().all(is_exact) {
+    let is_exact = |share: &Share| scene.legs.get(share.leg).is_some_and(|leg| leg.amount == share.amount);
+    if rule.escrowed && !explained.iter().filter(|share| share.tie == Tie::Stated).all(is_exact) {
         return None;
     }
-    let EmitterTrust { strength, pack } = proved(scene, rule, log.address, trust);
     Some(Opinion {
         protocol: (strength == Strength::Verified || rule.own).then(|| rules.protocol(pack)).flatten(),
         role: rule.role,
         at: Some(Seen::Log(position)),
-        amounts,
         counterleg_in_earlier_tx: rule.escrowed,
-        ..Opinion::new(Source::Protocol, rule.id.clone(), rule.means, strength, legs)
+        ..Opinion::new(Source::Protocol, rule.id.clone(), rule.means, strength, explained)
     })
 }
 
@@ -203,6 +215,11 @@ impl Words for LogWords<'_> {
 
     fn word(&self, field: &Field, member: usize) -> Option<&[u8; 32]> {
         field.in_log(self.0, member)
+    }
+
+    fn names(&self, address: Address) -> bool {
+        let word = address.into_word();
+        self.0.topics.iter().skip(1).any(|topic| *topic == word) || explain::has_word(&self.0.data, &word)
     }
 
     fn count(&self, field: &Field) -> Option<usize> {

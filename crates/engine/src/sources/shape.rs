@@ -3,15 +3,16 @@
 use crate::asset::Asset;
 use crate::category::Category;
 use crate::legs::{Direction, Leg};
-use crate::opinion::{LegSet, Opinion, Source, Strength};
+use crate::opinion::{Opinion, Source, Strength};
 use crate::scene::{Outcome, Scene};
+use crate::shares::Shares;
 
 pub fn opinion(scene: &Scene<'_>) -> Option<Opinion> {
     if scene.outcome == Outcome::Failed {
         return None;
     }
     let (rule, category) = suggestion(scene)?;
-    Some(Opinion::new(Source::Shape, rule, category, Strength::Suggested, LegSet::all(scene.legs.len())))
+    Some(Opinion::new(Source::Shape, rule, category, Strength::Suggested, Shares::whole(scene.legs.iter().enumerate())))
 }
 
 fn suggestion(scene: &Scene<'_>) -> Option<(&'static str, Category)> {

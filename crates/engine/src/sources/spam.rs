@@ -8,9 +8,10 @@ use crate::category::Category;
 use crate::evm::movements::TRANSFER;
 use crate::evm::scene::EvmScene;
 use crate::legs::{Direction, Leg};
-use crate::opinion::{LegSet, Opinion, Source, Strength};
+use crate::opinion::{Opinion, Source, Strength};
 use crate::rules::Rules;
 use crate::scene::{Outcome, Scene};
+use crate::shares::Shares;
 
 pub fn opinion(scene: &EvmScene<'_>, rules: &Rules) -> Option<Opinion> {
     let is_passive = !scene.acts && scene.facts.transaction.from != scene.perspective;
@@ -38,7 +39,13 @@ pub fn unsolicited(scene: &Scene<'_>, rules: &Rules) -> Option<Opinion> {
 }
 
 fn spam(scene: &Scene<'_>, rule: &str) -> Opinion {
-    Opinion::new(Source::Protocol, rule, Category::Spam, Strength::Standard, LegSet::all(scene.legs.len()))
+    Opinion::new(
+        Source::Protocol,
+        rule,
+        Category::Spam,
+        Strength::Standard,
+        Shares::whole(scene.legs.iter().enumerate()),
+    )
 }
 
 /// Address poisoning: a transfer of nothing in the wallet's name, so that a look-alike address is in its history. Where anything

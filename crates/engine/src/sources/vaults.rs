@@ -11,9 +11,10 @@ use crate::asset::{Account, Asset, Movement, Seen};
 use crate::category::Category;
 use crate::evm::scene::EvmScene;
 use crate::legs::{Direction, Leg};
-use crate::opinion::{LegSet, Opinion, Source, Strength};
+use crate::opinion::{Opinion, Source, Strength};
 use crate::rules::Rules;
 use crate::rules::compile::EventRule;
+use crate::shares::{Shares, Tie};
 
 /// A deposit or withdrawal of the wallet's that a vault logged.
 struct VaultLog<'a> {
@@ -43,7 +44,7 @@ fn opinion(scene: &EvmScene<'_>, rules: &Rules, logs: &[VaultLog<'_>]) -> Option
     let underlying = underlying(scene, first, last)?;
     let share =
         |leg: &Leg, side: &[&VaultLog<'_>]| side.iter().any(|log| leg.asset == Asset::Token(Account::from(log.vault)));
-    let mut explains = LegSet::EMPTY;
+    let mut explains = Shares::default();
     let (mut given, mut got) = (sum(&out_of)?, sum(&into)?);
     for (at, leg) in scene.legs.iter().enumerate() {
         let is_share = match leg.direction {
@@ -57,7 +58,7 @@ fn opinion(scene: &EvmScene<'_>, rules: &Rules, logs: &[VaultLog<'_>]) -> Option
             _ if is_share => {}
             _ => continue,
         }
-        explains.insert(at);
+        explains.push(at, leg.amount, Tie::Linked);
     }
     let is_whole = |side: &[&VaultLog<'_>], direction| {
         side.iter().all(|log| {

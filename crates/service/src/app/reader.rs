@@ -219,6 +219,7 @@ impl Reader {
             parent: None,
             legs: None,
             memo: None,
+            postings: None,
             engine: self.knowledge.engine.clone(),
             evidence: None,
             source: Source::None,

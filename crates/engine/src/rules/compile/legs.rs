@@ -24,6 +24,8 @@ pub enum LegSubject {
     Nft,
     /// Minted to, or burned from, the wallet.
     Minted,
+    /// The same, of a token that only marks a debt.
+    Debt,
     /// Came from, or went to, the emitter itself.
     Counterparty,
     /// Came from, or went to, the account that the parameter names.
@@ -32,7 +34,8 @@ pub enum LegSubject {
     Exact,
     /// What the emitter itself paid or took beyond the parameter.
     Rest,
-    Any,
+    /// Whose movements the flow of assets links to the contract that spoke or was called.
+    Flow,
 }
 
 impl LegSpec {
@@ -46,10 +49,11 @@ impl LegSpec {
             | LegSubject::Native
             | LegSubject::Nft
             | LegSubject::Minted
+            | LegSubject::Debt
             | LegSubject::Counterparty
             | LegSubject::Exact
             | LegSubject::Rest
-            | LegSubject::Any => [None, None],
+            | LegSubject::Flow => [None, None],
         };
         named.into_iter().flatten().chain(&self.amount)
     }
@@ -71,10 +75,11 @@ fn spec(text: &str, shape: &ParamFinder) -> Result<LegSpec, FaultText> {
         "@native" => LegSubject::Native,
         "@nft" => LegSubject::Nft,
         "@minted" | "@burned" => LegSubject::Minted,
+        "@debt" => LegSubject::Debt,
         "@counterparty" => LegSubject::Counterparty,
         "@exact" if amount.is_some() => LegSubject::Exact,
         "@rest" if amount.is_some() => LegSubject::Rest,
-        "@any" => LegSubject::Any,
+        "@flow" => LegSubject::Flow,
         other if other.contains('#') => {
             let (contract, id) = other.split_once('#').unwrap_or_default();
             LegSubject::Item(shape.addresses(contract)?, shape.words(id)?)
