@@ -234,7 +234,7 @@ fn allocated(scene: &Scene<'_>, claims: Vec<Opinion>) -> (Vec<Opinion>, Allocati
 }
 
 /// Whoever brings a trade about takes at most one part in this many of what was given for it.
-const FEE_SHARE: u64 = 20;
+const FEE_SHARE: u64 = 10;
 
 /// What went to a third party beside an exchange of the same asset: the fee of whoever brought it about, where it is small.
 fn fees(scene: &Scene<'_>, claims: &[Opinion], allocation: &Allocation) -> Vec<Opinion> {

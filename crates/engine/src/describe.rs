@@ -166,7 +166,7 @@ pub fn doubt(doubt: &Doubt) -> String {
         Doubt::HandedOver => "The wallet, or an account of it, was given to somebody else.".to_owned(),
         Doubt::Mixed => "Beside what is known, the transaction moved something with somebody else.".to_owned(),
         Doubt::Confidential => "A confidential transfer took part: its amounts are hidden on chain.".to_owned(),
-        Doubt::Unsettled => "What this comes to is not decided in this transaction alone.".to_owned(),
+        Doubt::Unsettled => "The chain alone does not decide what this comes to.".to_owned(),
         Doubt::EffectsUnknown => "The node no longer knows what this transaction did.".to_owned(),
         Doubt::AccountsUnknown => "The node did not load all accounts that this transaction names.".to_owned(),
         Doubt::TooManyLogs(count) => format!("The transaction has {count} logs, more than are read."),

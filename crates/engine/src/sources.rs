@@ -33,7 +33,9 @@ pub struct Opinions {
 
 pub fn opine(scene: &EvmScene<'_>, rules: &Rules) -> Opinions {
     let mut opinions = call::opinions(scene, rules);
-    opinions.said.extend(protocol::opinions(scene, rules));
+    let (said, is_unsettled) = protocol::opinions(scene, rules);
+    opinions.said.extend(said);
+    opinions.is_unsettled |= is_unsettled;
     opinions.said.extend(spam::opinion(scene, rules));
     opinions.said.extend(shape::opinion(scene));
     opinions.is_cut |= opinions.said.len() >= OPINIONS_MAX;

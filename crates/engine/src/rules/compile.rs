@@ -55,6 +55,8 @@ pub struct EventRule {
     pub own: bool,
     /// The other side moved in an earlier transaction.
     pub escrowed: bool,
+    /// What it comes to is not decided in this transaction alone.
+    pub unsettled: bool,
 }
 
 /// Conditions on a log beyond its layout.
@@ -223,6 +225,7 @@ pub fn event(pack: usize, stem: &str, row: &EventRow) -> Result<EventRule, Fault
         only: only(row, &event)?,
         own: row.own,
         escrowed: row.escrowed,
+        unsettled: row.unsettled,
     })
 }
 

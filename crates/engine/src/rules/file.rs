@@ -318,6 +318,9 @@ pub struct EventRow<S = Spanned<String>> {
     /// The other side moved in an earlier transaction, such as the one that placed the order.
     #[serde(default)]
     pub escrowed: bool,
+    /// What it comes to is not decided in this transaction alone: a person looks.
+    #[serde(default)]
+    pub unsettled: bool,
 }
 
 #[derive(Debug, Clone, Deserialize)]

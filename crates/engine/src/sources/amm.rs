@@ -41,7 +41,9 @@ pub fn opinions(scene: &EvmScene<'_>, rules: &Rules, logs: &[Matched<'_>]) -> Ve
     groups.extend(scene.exchanged_with());
     let is_of_them = |own: &Own| {
         let group = scene.links().group(own.counterparty());
-        own.other.is_zero() || touched.contains(&own.other) || group.is_some_and(|group| groups.contains(&group))
+        // A token that taxes its own transfers keeps a part of what is traded.
+        let is_tax = own.asset.contract() == Some(own.other);
+        own.other.is_zero() || is_tax || touched.contains(&own.other) || group.is_some_and(|group| groups.contains(&group))
     };
     let mut explains = Shares::default();
     for (at, leg) in reached {

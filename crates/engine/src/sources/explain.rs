@@ -18,7 +18,7 @@ use crate::shares::{LegSet, MoveSet, Net, Share, Shares, Tie};
 const NATIVE_PLACEHOLDER: Address = address!("EeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE");
 
 /// Words of one log or call that are looked through for a name.
-const NAMED_WORDS_MAX: usize = 64;
+const NAMED_WORDS_MAX: usize = 128;
 
 /// Who speaks: the contract that logged or was called, and of which pack its rule is.
 #[derive(Debug, Clone, Copy)]
@@ -112,7 +112,7 @@ fn one(
     explained: &mut Shares,
 ) -> Option<bool> {
     let amount = match &spec.amount {
-        Some(field) => Some(words.amount(field, member)?),
+        Some(field) => Some(words.amount(field, member).map(|word| if spec.is_negated { below_zero(word) } else { word })?),
         None => None,
     };
     // An event with an amount of zero moved nothing.
@@ -155,6 +155,10 @@ fn one(
         if is_spent && left.is_some_and(|left| left.is_zero()) {
             continue;
         }
+        let is_with = |party: Address| !scene.net(leg, |own| own.other == Account::from(party)).amount.is_zero();
+        if party.is_some_and(|party| !is_with(party)) {
+            continue;
+        }
         let stated = |amount| (Net { amount, moves: MoveSet::default() }, Tie::Stated);
         let (net, tie) = match (amount, party) {
             (Some(amount), _) if spec.what == LegSubject::Rest => stated(beyond(scene, leg, amount)),
@@ -172,6 +176,11 @@ fn one(
     Some(found)
 }
 
+/// The absolute value of a signed word; zero for one that is not below zero.
+fn below_zero(word: U256) -> U256 {
+    if word.bit(255) { word.wrapping_neg() } else { U256::ZERO }
+}
+
 /// How much of a leg belongs to the speaker, who names no amount.
 fn linked(scene: &EvmScene<'_>, spec: &LegSpec, leg: &Leg, speaker: Speaker, words: &impl Words) -> Net {
     match spec.what {
@@ -182,16 +191,26 @@ fn linked(scene: &EvmScene<'_>, spec: &LegSpec, leg: &Leg, speaker: Speaker, wor
             let flow = Flow::of(scene, speaker);
             // A transfer is between the wallet and whom it names, whoever made the token.
             let may_name = speaker.is_verified || speaker.means.is_plain_transfer();
-            let names = |own: &Own| may_name && own.other.evm().is_some_and(|other| words.names(other));
+            let is_named = |other: Address| words.names(other) || is_named_in_call(scene, speaker, other);
+            let names = |own: &Own| may_name && own.other.evm().is_some_and(is_named);
             scene.net(leg, |own| flow.takes(scene, own) || names(own))
         }
     }
+}
+
+/// The transaction calls a contract of the speaker's pack, and names the account in its arguments.
+fn is_named_in_call(scene: &EvmScene<'_>, speaker: Speaker, account: Address) -> bool {
+    let transaction = &scene.facts.transaction;
+    let is_of_pack = |called: Address| scene.known.holders(called).iter().any(|holder| holder.pack == speaker.pack);
+    let arguments = transaction.input.get(4..).unwrap_or_default();
+    scene.acts && transaction.to.is_some_and(is_of_pack) && has_word(arguments, &account.into_word())
 }
 
 /// Whose movements belong to a speaker.
 struct Flow {
     speaker: Speaker,
     groups: BTreeSet<usize>,
+    is_exchange: bool,
 }
 
 impl Flow {
@@ -206,14 +225,16 @@ impl Flow {
         if is_exchange {
             groups.extend(scene.exchanged_with());
         }
-        Self { speaker, groups }
+        Self { speaker, groups, is_exchange }
     }
 
     fn takes(&self, scene: &EvmScene<'_>, own: &Own) -> bool {
         let Some(party) = own.counterparty().evm() else { return false };
         let is_of_pack = || scene.known.holders(party).iter().any(|holder| holder.pack == self.speaker.pack);
         let is_linked = || scene.links().group(party.into()).is_some_and(|group| self.groups.contains(&group));
-        own.other.is_zero() || party == self.speaker.contract || is_of_pack() || is_linked()
+        // A token that taxes its own transfers keeps a part of what is traded.
+        let is_tax = self.is_exchange && own.asset.contract() == Some(own.other);
+        own.other.is_zero() || is_tax || party == self.speaker.contract || is_of_pack() || is_linked()
     }
 }
 

@@ -23,12 +23,14 @@ use crate::rules::{ChainRules, Rules, TransferRule};
 use crate::scene::{Accrual, Outcome};
 use crate::shares::{Share, Shares, Tie};
 
-pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> Vec<Opinion> {
+/// What the packs say, and whether a rule matched whose outcome is decided in another transaction.
+pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> (Vec<Opinion>, bool) {
     let mut found = Vec::new();
+    let mut is_unsettled = false;
     // Logs that a reader judges together at the end, by the reader's index.
     let mut gathered: BTreeMap<usize, Vec<Matched<'_>>> = BTreeMap::new();
     if scene.outcome == Outcome::Failed {
-        return found;
+        return (found, is_unsettled);
     }
     let logged = LazyCell::new(|| logged(scene));
     let mut said: Vec<(bool, Opinion)> = Vec::new();
@@ -45,6 +47,8 @@ pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> Vec<Opinion> {
                 continue;
             }
             let matched = Matched { position, log, rule, trust };
+            let is_of_wallet = || is_for_perspective(scene, &rule.who, &LogWords(log, Some(position)));
+            is_unsettled |= rule.unsettled && trust.strength == Strength::Verified && is_of_wallet();
             let is_own = matches!(rule.place, RulePlace::Role(_) | RulePlace::WrappedNative);
             let has_room = found.len().saturating_add(said.len()) < OPINIONS_MAX;
             match rule.reader.and_then(|at| Some((at, READERS.get(at)?))) {
@@ -71,7 +75,7 @@ pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> Vec<Opinion> {
     found.extend(scene.accruals.iter().filter_map(|accrual| interest(scene, rules, accrual)).take(OPINIONS_MAX));
     let left = OPINIONS_MAX.saturating_sub(found.len());
     found.extend(transfers(scene, rules, left));
-    found
+    (found, is_unsettled)
 }
 
 /// What a receipt token states that its holder's balance grew by.

@@ -8,6 +8,8 @@ pub struct LegSpec {
     pub what: LegSubject,
     pub optional: bool,
     pub amount: Option<Field>,
+    /// The parameter is signed and below zero: its absolute value is the amount, and any other is none.
+    pub is_negated: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,7 +62,7 @@ impl LegSpec {
 }
 
 /// `reserve=amount?` reads: the asset that `reserve` names, in the amount of `amount`, if there is such a leg. With `[*]` it
-/// is said of each member: `tokens[*]=amounts[*]`.
+/// is said of each member: `tokens[*]=amounts[*]`. `=-amount` takes a signed parameter that is below zero.
 pub(super) fn specs(texts: &[String], shape: &ParamFinder) -> Result<Vec<LegSpec>, FaultText> {
     texts.iter().map(|text| spec(text, shape)).collect()
 }
@@ -68,7 +70,8 @@ pub(super) fn specs(texts: &[String], shape: &ParamFinder) -> Result<Vec<LegSpec
 fn spec(text: &str, shape: &ParamFinder) -> Result<LegSpec, FaultText> {
     let (text, optional) = text.strip_suffix('?').map_or((text, false), |text| (text, true));
     let (what, amount) = text.split_once('=').map_or((text, None), |(what, amount)| (what, Some(amount)));
-    let amount = amount.map(|path| shape.words(path)).transpose()?;
+    let is_negated = amount.is_some_and(|path| path.starts_with('-'));
+    let amount = amount.map(|path| shape.words(path.trim_start_matches('-'))).transpose()?;
     let what = match what {
         "@emitter" => LegSubject::Emitter,
         "@token" => LegSubject::EmittedToken,
@@ -88,5 +91,5 @@ fn spec(text: &str, shape: &ParamFinder) -> Result<LegSpec, FaultText> {
         other if other.starts_with('@') => return Err(format!("no class of legs is called `{other}`")),
         path => LegSubject::Asset(shape.addresses(path)?),
     };
-    Ok(LegSpec { what, optional, amount })
+    Ok(LegSpec { what, optional, amount, is_negated })
 }
