@@ -83,28 +83,35 @@ fn describe_lines(
     needs_review: bool,
 ) -> String {
     let protocol = reading.protocol.as_deref();
-    let is_whole = lines.len() < 2 || !reading.residual.is_empty();
-    let first = headline.filter(|_| !is_whole);
-    let spoken_of = first.map(|line| steps::assets_of_line(scene, line, false));
-    let alone =
-        || headline.map(|line| steps::assets_of_line(scene, line, false)).filter(|_| reading.residual.is_empty());
-    let spoken_of = spoken_of.or_else(alone);
-    let category = headline.map_or(reading.category, |line| line.category);
-    let treatment = if category == Category::Unclassified { Treatment::NeedsReview } else { position.treatment };
-    let assets = spoken_of.as_ref().unwrap_or(assets);
-    let told = Told { category, assets, protocol, treatment, basis: position.basis };
-    let mut text = describe::description(&told, needs_review);
-    for line in lines.iter().filter(|line| first.is_some_and(|first| !std::ptr::eq(*line, first))) {
-        let assets = steps::assets_of_line(scene, line, false);
+    let Some(first) = headline.filter(|_| reading.residual.is_empty()) else {
+        let category = headline.map_or(reading.category, |line| line.category);
+        let treatment = if category == Category::Unclassified { Treatment::NeedsReview } else { position.treatment };
+        let told = Told { category, assets, protocol, treatment, basis: position.basis };
+        return describe::description(&told, needs_review);
+    };
+    let of = |wanted: &Line<'_>| {
+        let same = |line: &&Line<'_>| line.category == wanted.category && line.position == wanted.position;
+        steps::assets_of_lines(scene, lines.iter().filter(same), false)
+    };
+    let told = |line: &Line<'_>, assets: &Assets, protocol: Option<&str>, needs_review: bool| {
         let (treatment, basis) = (line.position.treatment, line.position.basis);
-        let protocol = line.claim.protocol.as_deref().filter(|name| reading.protocol.as_deref() != Some(*name));
-        let told = Told { category: line.category, assets: &assets, protocol, treatment, basis };
-        text.push(' ');
-        if needs_review {
-            describe::push_happened(&mut text, &told);
-        } else {
-            text.push_str(&describe::description(&told, false));
+        let told = Told { category: line.category, assets, protocol, treatment, basis };
+        if needs_review { describe::happened(&told) } else { describe::description(&told, false) }
+    };
+    let spoken_of = of(first);
+    let (treatment, basis) = (first.position.treatment, first.position.basis);
+    let head = Told { category: first.category, assets: &spoken_of, protocol, treatment, basis };
+    let mut text = describe::description(&head, needs_review);
+    let mut spoken: Vec<&Line<'_>> = vec![first];
+    for line in lines {
+        let is_told = |other: &&Line<'_>| other.category == line.category && other.position == line.position;
+        if spoken.iter().any(is_told) {
+            continue;
         }
+        let protocol = line.claim.protocol.as_deref().filter(|name| reading.protocol.as_deref() != Some(*name));
+        text.push(' ');
+        text.push_str(&told(line, &of(line), protocol, needs_review));
+        spoken.push(line);
     }
     text
 }

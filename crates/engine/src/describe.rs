@@ -31,7 +31,13 @@ pub fn description(told: &Told<'_>, needs_review: bool) -> String {
 }
 
 /// What happened, without what it comes to.
-pub fn push_happened(text: &mut String, told: &Told<'_>) {
+pub fn happened(told: &Told<'_>) -> String {
+    let mut text = String::with_capacity(SENTENCES_BYTES_LIKELY);
+    push_happened(&mut text, told);
+    text
+}
+
+fn push_happened(text: &mut String, told: &Told<'_>) {
     push_action(text, told.category, told.assets);
     if let Some(name) = told.protocol {
         push(text, &[" on ", name]);

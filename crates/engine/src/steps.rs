@@ -46,14 +46,19 @@ pub fn steps(scene: &Scene<'_>, reading: &Reading, lines: &[Line<'_>], needs_rev
 }
 
 /// What a line moved.
-pub fn assets_of_line(scene: &Scene<'_>, line: &Line<'_>, with_mirrors: bool) -> Assets {
+fn assets_of_line(scene: &Scene<'_>, line: &Line<'_>, with_mirrors: bool) -> Assets {
+    assets_of_lines(scene, std::iter::once(line), with_mirrors)
+}
+
+/// What several lines moved together.
+pub fn assets_of_lines<'a, 'b: 'a>(
+    scene: &Scene<'_>,
+    lines: impl Iterator<Item = &'a Line<'b>> + Clone,
+    with_mirrors: bool,
+) -> Assets {
     assets_of(scene, &scene.legs, |at| {
-        share(
-            line.parts
-                .iter()
-                .filter(|part| part.leg == at && (with_mirrors || !part.is_mirror))
-                .map(|part| part.amount),
-        )
+        let parts = lines.clone().flat_map(|line| &line.parts);
+        share(parts.filter(|part| part.leg == at && (with_mirrors || !part.is_mirror)).map(|part| part.amount))
     })
 }
 

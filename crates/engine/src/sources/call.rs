@@ -119,8 +119,14 @@ fn opinion(
         return None;
     }
     let is_verified = strength == Strength::Verified || scene.known.vouchers(target).next().is_some();
-    let speaker = Speaker { contract: target, pack: rule.pack, means: category, is_verified };
-    let explained = explain(scene, &rule.out, &rule.incoming, speaker, call)?;
+    let speaker = Speaker { contract: target, pack: rule.pack, means: category, is_verified, is_loose: false };
+    let tied = explain(scene, &rule.out, &rule.incoming, speaker, call);
+    // What was asked for still agrees or disagrees with what others saw, but decides nothing.
+    let loose = || explain(scene, &rule.out, &rule.incoming, Speaker { is_loose: true, ..speaker }, call);
+    let (explained, strength) = match tied {
+        Some(explained) => (explained, strength),
+        None => (loose()?, Strength::Suggested),
+    };
     Some(Opinion {
         protocol: (strength == Strength::Verified).then(|| rules.protocol(rule.pack)).flatten(),
         ..Opinion::new(Source::Call, rule.id.clone(), category, strength, explained)

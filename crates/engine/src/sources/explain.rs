@@ -28,6 +28,8 @@ pub struct Speaker {
     pub means: Category,
     /// Whether a pack vouches for it: then whoever it names belongs to it.
     pub is_verified: bool,
+    /// Whether legs need no tie to it: what it says then only agrees or disagrees.
+    pub is_loose: bool,
 }
 
 /// The words of a log or of calldata, by field. Where a field names each member of an array, `member` says which, from zero.
@@ -156,13 +158,14 @@ fn one(
             continue;
         }
         let is_with = |party: Address| !scene.net(leg, |own| own.other == Account::from(party)).amount.is_zero();
-        if party.is_some_and(|party| !is_with(party)) {
+        if !speaker.is_loose && party.is_some_and(|party| !is_with(party)) {
             continue;
         }
         let stated = |amount| (Net { amount, moves: MoveSet::default() }, Tie::Stated);
         let (net, tie) = match (amount, party) {
             (Some(amount), _) if spec.what == LegSubject::Rest => stated(beyond(scene, leg, amount)),
             (Some(amount), _) => stated(if is_spent { left.unwrap_or(amount) } else { amount }),
+            (None, _) if speaker.is_loose => (Net { amount: leg.amount, moves: MoveSet::default() }, Tie::Linked),
             (None, Some(party)) => (scene.net(leg, |own| own.other == Account::from(party)), Tie::Linked),
             (None, None) => (linked(scene, spec, leg, speaker, words), Tie::Linked),
         };
@@ -192,7 +195,9 @@ fn linked(scene: &EvmScene<'_>, spec: &LegSpec, leg: &Leg, speaker: Speaker, wor
             // A transfer is between the wallet and whom it names, whoever made the token.
             let may_name = speaker.is_verified || speaker.means.is_plain_transfer();
             let is_named = |other: Address| words.names(other) || is_named_in_call(scene, speaker, other);
-            let names = |own: &Own| may_name && own.other.evm().is_some_and(is_named);
+            let is_caller = |other: Address| speaker.means.is_plain_transfer() && other == scene.facts.transaction.from;
+            let is_meant = |other: Address| is_named(other) || is_caller(other);
+            let names = |own: &Own| may_name && own.other.evm().is_some_and(is_meant);
             scene.net(leg, |own| flow.takes(scene, own) || names(own))
         }
     }

@@ -179,7 +179,7 @@ pub fn opinion(scene: &EvmScene<'_>, rules: &Rules, matched: &Matched<'_>) -> Op
     }
     let EmitterTrust { strength, pack } = proved(scene, rule, log.address, trust);
     let is_verified = strength == Strength::Verified;
-    let speaker = Speaker { contract: log.address, pack: rule.pack, means: rule.means, is_verified };
+    let speaker = Speaker { contract: log.address, pack: rule.pack, means: rule.means, is_verified, is_loose: false };
     let explained = explain(scene, &rule.out, &rule.incoming, speaker, &words)?;
     // Only the amount links such a fill to the wallet.
     let is_exact = |share: &Share| scene.legs.get(share.leg).is_some_and(|leg| leg.amount == share.amount);
