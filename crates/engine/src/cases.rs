@@ -19,6 +19,7 @@ use alloy_primitives::{Address, B256, Bytes, I256, U64, U256, keccak256};
 use crate::adjudicate::Reading;
 use crate::asset::Account;
 use crate::chain::{Chain, Family};
+use crate::classification::Side;
 use crate::confidence;
 use crate::evm::json::{EvmTransaction, Log, Receipt};
 use crate::evm::movements::{TRANSFER, TRANSFER_SINGLE};
@@ -35,7 +36,7 @@ use crate::rules::{Fault, Pack, Rules};
 use crate::scene::Scene;
 use crate::sources::pools;
 use crate::token::Token;
-use crate::{Category, Classification, answer};
+use crate::{Category, Classification, answer, audit};
 
 /// What is wrong with the cases of every pack: one that is missing, cannot be staged, or is read otherwise; and with its recorded readings.
 pub fn check(knowledge: &Knowledge) -> Vec<Fault> {
@@ -96,6 +97,17 @@ fn judge(knowledge: &Knowledge, at: usize, case: &CaseRow, scene: &Scene<'_>, re
     }
     let wanted = case.reads.as_deref().and_then(Category::parse);
     let answer = answer::answer(scene, reading, &asked(scene.wallet), knowledge);
+    if let Some(fault) = audit::faults(&answer).into_iter().next() {
+        return Err(format!("its books are wrong: {fault}"));
+    }
+    if !case.books.is_empty() {
+        let posted = answer.postings.iter().flatten().filter(|posting| posting.side != Side::Gas);
+        let posted: Vec<String> =
+            posted.map(|posting| format!("{} {}", posting.entry.name(), posting.category.name())).collect();
+        if posted != case.books {
+            return Err(format!("it is booked as {posted:?}"));
+        }
+    }
     let Classification { category, confidence, review_note, protocol, needs_review, .. } = answer;
     if case.review {
         let is_settled = || format!("it is read as {} at confidence {confidence}, without review", category.name());
@@ -404,7 +416,9 @@ fn events(file: &PackFile) -> impl Iterator<Item = EventShape> {
     let beside = file.event.iter().flat_map(|row| row.beside.iter().chain(&row.without)).map(|text| (text, None));
     let nfts = file.nft.iter().flat_map(|row| std::iter::once(&row.moved).chain(&row.named));
     let nfts = nfts.map(|text| (text.get_ref(), None));
-    rows.chain(actors).chain(beside).chain(nfts).filter_map(|(text, topic0)| compile::event_shape(text, topic0).ok())
+    let accruals = file.accrual.iter().map(|row| (row.signature.get_ref(), None));
+    let rows = rows.chain(actors).chain(beside).chain(nfts).chain(accruals);
+    rows.filter_map(|(text, topic0)| compile::event_shape(text, topic0).ok())
 }
 
 fn calls(file: &PackFile) -> impl Iterator<Item = CallShape> {

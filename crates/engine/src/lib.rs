@@ -10,6 +10,7 @@ pub mod amount;
 pub mod answer;
 pub mod asset;
 pub mod asset_legs;
+pub mod audit;
 mod base58;
 pub mod block;
 pub mod books;

@@ -17,7 +17,7 @@ use engine::evm::{BalanceChange, EvmFacts, InternalValue};
 use engine::legs::{Direction, legs};
 use engine::sources::{Opinions, opine};
 use engine::treatment::LedgerAction;
-use engine::{Classification, Facts, Knowledge, Missing, Question, Read, Token, read};
+use engine::{Classification, Facts, Knowledge, Missing, Question, Read, Token, audit, read};
 use proptest::prelude::*;
 
 static KNOWLEDGE: LazyLock<Knowledge> = LazyLock::new(|| Knowledge::embedded().expect("embedded packs load"));
@@ -66,6 +66,8 @@ fn topics() -> impl Strategy<Value = B256> {
         "4a39dc06d4c0dbc64b70af90fd698a233a518aa5d07e595d983b8c0526c8f7fb",
         "e6497e3ee548a3372136af2fcb0696db31fc6cf20260707645068bd3fe97f3c4",
         "05af636b70da6819000c49f85b21fa82081c632069bb626f30932034099107d8",
+        "458f5fa412d0f69b08dd84872b0215675cc67bc1d5b6fd93300a1c3878b86196",
+        "4cf25bc1d991c17529c25213d3cc0cda295eeaad5f13f361969b12ea48015f90",
     ]
     .map(|text| text.parse::<B256>().unwrap());
     prop_oneof![
@@ -194,6 +196,7 @@ proptest! {
             prop_assert_eq!(answer.needs_review, answer.review_note.is_some());
             prop_assert!(answer.needs_review || answer.confidence >= 60);
             prop_assert!(answer.needs_review || answer.taxable == answer.treatment.taxable());
+            prop_assert_eq!(audit::faults(&answer), Vec::<String>::new());
             let again = read(&facts, &question, &KNOWLEDGE, Missing::Accept).expect("the same answer").done();
             prop_assert_eq!(serde_json::to_string(&answer).unwrap(), serde_json::to_string(&again).unwrap());
         }

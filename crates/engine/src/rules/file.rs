@@ -91,6 +91,9 @@ pub struct CaseRow {
     /// The category it must be read as, under this pack's name.
     #[serde(default)]
     pub reads: Option<String>,
+    /// How each leg is booked, sent legs first: entry and category, such as `carry_out vault_deposit`.
+    #[serde(default)]
+    pub books: Vec<String>,
     /// No rule of this pack may match.
     #[serde(default)]
     pub silent: bool,

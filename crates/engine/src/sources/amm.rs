@@ -43,7 +43,10 @@ pub fn opinions(scene: &EvmScene<'_>, rules: &Rules, logs: &[Matched<'_>]) -> Ve
         let group = scene.links().group(own.counterparty());
         // A token that taxes its own transfers keeps a part of what is traded.
         let is_tax = own.asset.contract() == Some(own.other);
-        own.other.is_zero() || is_tax || touched.contains(&own.other) || group.is_some_and(|group| groups.contains(&group))
+        own.other.is_zero()
+            || is_tax
+            || touched.contains(&own.other)
+            || group.is_some_and(|group| groups.contains(&group))
     };
     let mut explains = Shares::default();
     for (at, leg) in reached {

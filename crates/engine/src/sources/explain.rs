@@ -114,7 +114,9 @@ fn one(
     explained: &mut Shares,
 ) -> Option<bool> {
     let amount = match &spec.amount {
-        Some(field) => Some(words.amount(field, member).map(|word| if spec.is_negated { below_zero(word) } else { word })?),
+        Some(field) => {
+            Some(words.amount(field, member).map(|word| if spec.is_negated { below_zero(word) } else { word })?)
+        }
         None => None,
     };
     // An event with an amount of zero moved nothing.

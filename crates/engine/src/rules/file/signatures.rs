@@ -101,7 +101,7 @@ impl SignedRow for EventRow {
                 reader: row.reader,
                 own: row.own,
                 escrowed: row.escrowed,
-            unsettled: row.unsettled,
+                unsettled: row.unsettled,
             }
         };
         written.signature.0.iter().map(one).collect()
