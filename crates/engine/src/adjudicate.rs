@@ -131,10 +131,11 @@ fn failed(scene: &Scene<'_>) -> Reading {
     }
 }
 
-/// No claim decides: the shape is only a hint for the reviewer.
+/// No claim decides: what was asked for, or else what the movements alone suggest, is the leaning for the reviewer.
 fn open(scene: &Scene<'_>, opinions: Vec<Opinion>, doubts: Vec<Doubt>) -> Reading {
+    let leaning = opinions.iter().min_by_key(|opinion| (opinion.source, opinion.category.meaning().rank));
     Reading {
-        category: Category::Unclassified,
+        category: leaning.map_or(Category::Unclassified, |opinion| opinion.category),
         confidence: confidence::OPEN,
         needs_review: true,
         strength: Strength::Suggested,

@@ -31,7 +31,7 @@ pub fn answer(scene: &Scene<'_>, reading: &Reading, question: &Question, knowled
     let is_floored = !is_open && question.review_below.is_some_and(|floor| reading.confidence < floor);
     let needs_review = is_open || is_floored;
     let assets = assets(scene);
-    let leaning = if category == Category::Unclassified { Treatment::NeedsReview } else { position.treatment };
+    let leaning = position.treatment;
     let protocol = reading.protocol.as_deref();
     let description = describe_lines(scene, reading, &lines, headline, &assets, &position, needs_review);
     let steps = steps::steps(scene, reading, &lines, needs_review);
@@ -85,8 +85,9 @@ fn describe_lines(
     let protocol = reading.protocol.as_deref();
     let Some(first) = headline.filter(|_| reading.residual.is_empty()) else {
         let category = headline.map_or(reading.category, |line| line.category);
-        let treatment = if category == Category::Unclassified { Treatment::NeedsReview } else { position.treatment };
-        let told = Told { category, assets, protocol, treatment, basis: position.basis };
+        let (treatment, basis) = (position.treatment, position.basis);
+        let category = if reading.claims.is_empty() && needs_review { Category::Unclassified } else { category };
+        let told = Told { category, assets, protocol, treatment, basis };
         return describe::description(&told, needs_review);
     };
     let of = |wanted: &Line<'_>| {
@@ -138,16 +139,13 @@ fn grey_area(grey: GreyPosition<'_>) -> GreyArea {
     }
 }
 
-/// Why a person should look, most serious reason first.
+/// Why a person should look, most serious reason first: what was seen, what is missing, and what to look at.
 fn review_note(scene: &Scene<'_>, reading: &Reading, lines: &[Line<'_>], treatments: &Treatments) -> String {
     let mut reasons: Vec<String> = reading.doubts.iter().map(describe::doubt).collect();
     if !reading.residual.is_empty() && !reading.claims.is_empty() {
         let is_open = |at: usize| scene.legs.get(at).filter(|_| reading.residual.contains(at));
         let open = assets_of(scene, &scene.legs, |at| is_open(at).map(|leg| leg.amount));
-        let sides = [("sent", describe::list(&open.sent)), ("received", describe::list(&open.received))];
-        let named: Vec<String> =
-            sides.into_iter().filter_map(|(side, legs)| legs.map(|legs| format!("{legs} {side}"))).collect();
-        reasons.push(format!("No rule explains: {}.", named.join("; ")));
+        reasons.push(format!("No rule explains all of this: {}. Look at who that was.", describe::parties(&open)));
     }
     if reading.has_unbacked {
         reasons.push(
@@ -155,10 +153,17 @@ fn review_note(scene: &Scene<'_>, reading: &Reading, lines: &[Line<'_>], treatme
                 .to_owned(),
         );
     }
-    if reading.claims.is_empty() {
-        let suggestion = reading.heard.iter().map(|(opinion, _)| opinion.category.name()).next();
-        let hint = suggestion.map(|name| format!(" The movements alone would suggest `{name}`.")).unwrap_or_default();
-        reasons.push(format!("No rule and no known call says what this transaction was for.{hint}"));
+    if reading.claims.is_empty() && scene.actors.is_empty() {
+        let moved = assets_of(scene, &scene.legs, |at| scene.legs.get(at).map(|leg| leg.amount));
+        let seen = describe::parties(&moved);
+        let hint = match reading.category {
+            Category::Unclassified => String::new(),
+            category => format!("; the leaning is `{}`", category.name()),
+        };
+        reasons.push(format!(
+            "Seen: {seen}. Missing: no rule says what {} was for. Look at what it does, and at whether the other side is yours{hint}.",
+            scene.ground.called()
+        ));
     }
     for line in lines.iter().filter(|line| treatments.is_open(line.category)) {
         reasons.push(format!("Read as `{}`: {}.", line.category.name(), treatments.row(line.category).basis));

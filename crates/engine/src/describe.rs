@@ -2,6 +2,7 @@
 
 mod words;
 
+use crate::asset::Account;
 use crate::category::Category;
 use crate::classification::{AssetLeg, Assets};
 use crate::scene::Doubt;
@@ -116,6 +117,29 @@ pub fn list(legs: &[AssetLeg]) -> Option<String> {
     (!legs.is_empty()).then_some(text)
 }
 
+/// What moved, and with whom: `5 WETH sent to 0x12…; 10 DAI received from 0x34…`.
+pub fn parties(assets: &Assets) -> String {
+    let told = |leg: &AssetLeg, [done, word]: [&str; 2], other: Option<&Account>| {
+        let mut text = String::with_capacity(LEG_BYTES_LIKELY);
+        push_leg(&mut text, leg);
+        push(&mut text, &[" ", done]);
+        if let Some(other) = other.filter(|other| !other.is_zero()) {
+            push(&mut text, &[" ", word, " ", &other.to_string()]);
+        }
+        text
+    };
+    let sent = assets.sent.iter().map(|leg| told(leg, ["sent", "to"], leg.to.as_ref()));
+    let received = assets.received.iter().map(|leg| told(leg, ["received", "from"], leg.from.as_ref()));
+    let all: Vec<String> = sent.chain(received).collect();
+    let more = all.len().saturating_sub(LISTED_MAX);
+    let listed = all.get(..LISTED_MAX).unwrap_or(&all).join("; ");
+    match (listed.is_empty(), more) {
+        (true, _) => "nothing moved for this wallet".to_owned(),
+        (false, 0) => listed,
+        (false, more) => format!("{listed}; and {more} more"),
+    }
+}
+
 /// Capacity for an amount with eighteen decimals and a symbol.
 const LEG_BYTES_LIKELY: usize = 40;
 
@@ -172,7 +196,7 @@ pub fn doubt(doubt: &Doubt) -> String {
         Doubt::HandedOver => "The wallet, or an account of it, was given to somebody else.".to_owned(),
         Doubt::Mixed => "Beside what is known, the transaction moved something with somebody else.".to_owned(),
         Doubt::Confidential => "A confidential transfer took part: its amounts are hidden on chain.".to_owned(),
-        Doubt::Unsettled => "The chain alone does not decide what this comes to.".to_owned(),
+        Doubt::Unsettled => "The chain alone does not decide what this comes to. Look at the protocol's own record of this position.".to_owned(),
         Doubt::EffectsUnknown => "The node no longer knows what this transaction did.".to_owned(),
         Doubt::AccountsUnknown => "The node did not load all accounts that this transaction names.".to_owned(),
         Doubt::TooManyLogs(count) => format!("The transaction has {count} logs, more than are read."),

@@ -55,6 +55,8 @@ pub struct Opinion {
     pub counterleg_in_earlier_tx: bool,
     /// What it is about has no balance that would show it, as with compressed NFTs.
     pub has_no_balance_leg: bool,
+    /// On the other side of a bridge another asset may arrive.
+    pub may_exchange: bool,
 }
 
 impl Opinion {
@@ -77,6 +79,7 @@ impl Opinion {
             explains,
             counterleg_in_earlier_tx: false,
             has_no_balance_leg: false,
+            may_exchange: false,
         }
     }
 

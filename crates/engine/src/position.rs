@@ -20,6 +20,7 @@ pub struct Circumstances {
     pub incoming: bool,
     pub verified: bool,
     pub out: bool,
+    pub another_token_may_arrive: bool,
 }
 
 /// The position taken, and the one not taken.
@@ -91,8 +92,9 @@ fn holds(condition: Condition, facts: Circumstances) -> bool {
         Condition::PayeeByShape => !facts.verified,
         Condition::NotClaimedByWallet => !facts.claimed_by_wallet,
         Condition::Free => !facts.paid,
-        // What arrives on the other chain, and what was borrowed before, is not in this transaction.
-        Condition::AnotherTokenArrives | Condition::OneFamily | Condition::RepaidAssetDiffers => false,
+        Condition::AnotherTokenArrives => facts.another_token_may_arrive,
+        // What was borrowed before, and which tokens are one family, is not in this transaction.
+        Condition::OneFamily | Condition::RepaidAssetDiffers => false,
         Condition::LockReceipt => facts.incoming,
         Condition::BothWays => facts.out && facts.incoming,
         Condition::OnlySent => facts.out && !facts.incoming,
@@ -128,6 +130,10 @@ pub fn circumstances(
         incoming: legs().any(|leg| leg.direction == Direction::In),
         verified: claim.map_or(reading.strength, |claim| claim.strength) == Strength::Verified,
         out: legs().any(out),
+        another_token_may_arrive: match claim {
+            Some(claim) => claim.may_exchange,
+            None => reading.claims.iter().any(|claim| claim.may_exchange),
+        },
     }
 }
 

@@ -270,6 +270,11 @@ impl Rules {
         self.pack(index).filter(|pack| !pack.file.standard).map(|pack| Arc::clone(&pack.name))
     }
 
+    /// Whether another asset may arrive over this pack's bridge than the one that was sent.
+    pub fn may_exchange(&self, index: usize) -> bool {
+        self.pack(index).is_some_and(|pack| pack.file.may_exchange)
+    }
+
     /// What is known of one chain; of a chain that no pack names, what is deployed on every chain.
     pub fn on(&self, chain: &str) -> &ChainRules {
         self.chains.get(chain).unwrap_or(&self.every)

@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use alloy_primitives::U256;
+use alloy_primitives::{U256, hex};
 
 use crate::asset::{Account, Asset, Movement, Seen};
 use crate::block::Block;
@@ -19,9 +19,12 @@ use crate::opinion::Strength;
 use crate::question::Question;
 use crate::rules::{ChainRules, Rules};
 use crate::shares::{MoveSet, Net};
-use crate::solana::instructions::WRAPPED_SOL;
+use crate::solana::instructions::{self, WRAPPED_SOL};
 use crate::solana::{Key, SolanaFacts};
 use crate::token::Token;
+
+/// Programs that are named where nothing is known of them.
+const PROGRAMS_NAMED_MAX: usize = 3;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
@@ -244,6 +247,33 @@ impl Ground<'_> {
         match self {
             Self::Evm { known, .. } => contract.evm().is_some_and(|contract| known.symbol_collides(symbol, contract)),
             Self::Solana { rules, .. } => key(contract).is_some_and(|mint| rules.solana.symbol_collides(symbol, &mint)),
+        }
+    }
+
+    /// What was called, in words.
+    pub fn called(&self) -> String {
+        match self {
+            Self::Evm { facts, .. } => {
+                let transaction = &facts.transaction;
+                match (transaction.to, transaction.input.get(..4)) {
+                    (Some(to), Some(selector)) => {
+                        format!("the call 0x{} at {}", hex::encode(selector), Account::from(to))
+                    }
+                    (Some(to), None) => format!("the payment to {}", Account::from(to)),
+                    (None, _) => "the deployment".to_owned(),
+                }
+            }
+            Self::Solana { facts, .. } => {
+                let outer = facts.transaction.instructions.iter().filter(|instruction| instruction.depth == 1);
+                let mut programs: Vec<String> = outer
+                    .filter(|instruction| !instructions::is_plumbing(&instruction.program))
+                    .map(|instruction| Account::Solana(instruction.program).to_string())
+                    .collect();
+                programs.sort_unstable();
+                programs.dedup();
+                programs.truncate(PROGRAMS_NAMED_MAX);
+                if programs.is_empty() { "it".to_owned() } else { format!("the call of {}", programs.join(" and ")) }
+            }
         }
     }
 

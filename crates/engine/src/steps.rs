@@ -34,6 +34,9 @@ pub fn steps(scene: &Scene<'_>, reading: &Reading, lines: &[Line<'_>], needs_rev
         return None;
     }
     let mut told = Steps::default();
+    if lines.is_empty() {
+        told.steps.push(leaning(scene, reading));
+    }
     for line in lines {
         let roles = roles(line.claim, reading, is_batch);
         // What is left of a flash loan was moved when it was repaid.
@@ -89,9 +92,13 @@ fn step(scene: &Scene<'_>, line: &Line<'_>, leg_index: usize, role: Role, needs_
     }
 }
 
-/// One of several accounts that act in one transaction: what it moved, for a person to read.
-fn account(scene: &Scene<'_>, leg_index: usize, actor: Account, legs: &[Leg]) -> Step {
-    let assets = assets_of(scene, legs, |at| legs.get(at).map(|leg| leg.amount));
+/// No claim decides, and the leaning is told in steps: the whole is one.
+fn leaning(scene: &Scene<'_>, reading: &Reading) -> Step {
+    let assets = assets_of(scene, &scene.legs, |at| scene.legs.get(at).map(|leg| leg.amount));
+    open_step(0, reading.category.meaning().role, reading.category, assets)
+}
+
+fn open_step(leg_index: usize, role: Role, category: Category, assets: Assets) -> Step {
     let told = Told {
         category: Category::Unclassified,
         assets: &assets,
@@ -99,18 +106,24 @@ fn account(scene: &Scene<'_>, leg_index: usize, actor: Account, legs: &[Leg]) ->
         treatment: Treatment::NeedsReview,
         basis: None,
     };
-    let moved = describe::description(&told, true);
     Step {
         leg_index,
-        role: Role::Item,
-        category: Category::Unclassified,
+        role,
+        category,
         taxable: None,
         treatment: Treatment::NeedsReview,
         ledger_action: LedgerAction::Review,
         protocol: None,
-        description: format!("Account {actor}: {moved}"),
+        description: describe::description(&told, true),
         assets,
     }
+}
+
+/// One of several accounts that act in one transaction: what it moved, for a person to read.
+fn account(scene: &Scene<'_>, leg_index: usize, actor: Account, legs: &[Leg]) -> Step {
+    let assets = assets_of(scene, legs, |at| legs.get(at).map(|leg| leg.amount));
+    let step = open_step(leg_index, Role::Item, Category::Unclassified, assets);
+    Step { description: format!("Account {actor}: {}", step.description), ..step }
 }
 
 /// The postings as a journal: one line for each step and entry, then gas.

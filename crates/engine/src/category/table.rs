@@ -55,8 +55,8 @@ categories! {
     VaultWithdraw "vault_withdraw": Billable, In, IN, Vault, Principal, Keeping, Counts, AtOnce, "Assets taken back from a yield vault.";
     LiquidityAdd "liquidity_add": Billable, Out, OUT, Pool, Principal, Exchange, Counts, AtOnce, "Assets put into a liquidity pool.";
     LiquidityRemove "liquidity_remove": Billable, In, IN, Pool, Principal, Exchange, Counts, AtOnce, "Assets taken out of a liquidity pool.";
-    Wrap "wrap": Billable, Both, EITHER, Wrap, Principal, Keeping, Counts, AtOnce, "The native coin wrapped one to one.";
-    Unwrap "unwrap": Billable, Both, EITHER, Wrap, Principal, Keeping, Counts, AtOnce, "A wrapped coin turned back one to one.";
+    Wrap "wrap": Billable, Both, EITHER, Wrap, Principal, Keeping, Counts, AtOnce, "An asset wrapped by its issuer, one to one or at the issuer's own rate.";
+    Unwrap "unwrap": Billable, Both, EITHER, Wrap, Principal, Keeping, Counts, AtOnce, "A wrapped asset turned back.";
     LiquidStakingMint "liquid_staking_mint": Billable, Both, EITHER, LiquidStaking, Principal, Exchange, Counts, AtOnce, "A coin exchanged for its liquid staking token.";
     LiquidStakingRedeem "liquid_staking_redeem": Billable, Some, EITHER, LiquidStaking, Principal, Exchange, Counts, AtOnce, "A liquid staking token turned back into the coin.";
     StakingDeposit "staking_deposit": Billable, Any, OUT, Staking, Principal, Keeping, Counts, AtOnce, "Assets locked for staking.";

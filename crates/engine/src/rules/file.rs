@@ -39,6 +39,9 @@ pub struct PackFile {
     /// Roles whose contracts appear in transactions of every kind, such as a bridge's tokens: generic rules that match these contracts count as standard and carry no name.
     #[serde(default)]
     pub quiet: Vec<String>,
+    /// A bridge on whose other side another asset may arrive than the one that was sent.
+    #[serde(default)]
+    pub may_exchange: bool,
     #[serde(default)]
     pub factory: Vec<FactoryRow>,
     #[serde(default, deserialize_with = "each_signature")]

@@ -100,6 +100,7 @@ fn transfers<'a>(
         Opinion {
             protocol: rules.protocol(*pack),
             role: rule.means.meaning().role,
+            may_exchange: rules.may_exchange(*pack),
             ..Opinion::new(Source::Protocol, rule.id.clone(), rule.means, Strength::Verified, explains)
         }
     })

@@ -183,6 +183,7 @@ fn claim(rules: &Rules, rule: &InstructionRule, instruction: &Instruction, expla
         role: rule.role,
         at: Some(Seen::Instruction(instruction.outer)),
         counterleg_in_earlier_tx: rule.escrowed,
+        may_exchange: rules.may_exchange(rule.pack),
         has_no_balance_leg: rule.unseen,
         ..Opinion::new(Source::Protocol, rule.id.clone(), rule.means, Strength::Verified, explains)
     }

@@ -129,6 +129,7 @@ fn opinion(
     };
     Some(Opinion {
         protocol: (strength == Strength::Verified).then(|| rules.protocol(rule.pack)).flatten(),
+        may_exchange: rules.may_exchange(rule.pack),
         ..Opinion::new(Source::Call, rule.id.clone(), category, strength, explained)
     })
 }

@@ -134,6 +134,7 @@ fn transfer(rules: &Rules, rule: &TransferRule, pack: usize, leg: usize, amount:
     Opinion {
         protocol: rules.protocol(pack),
         role: rule.means.meaning().role,
+        may_exchange: rules.may_exchange(pack),
         ..Opinion::new(Source::Protocol, rule.id.clone(), rule.means, Strength::Verified, explains)
     }
 }
@@ -191,6 +192,7 @@ pub fn opinion(scene: &EvmScene<'_>, rules: &Rules, matched: &Matched<'_>) -> Op
         role: rule.role,
         at: Some(Seen::Log(position)),
         counterleg_in_earlier_tx: rule.escrowed,
+        may_exchange: rules.may_exchange(rule.pack),
         ..Opinion::new(Source::Protocol, rule.id.clone(), rule.means, strength, explained)
     })
 }

@@ -107,9 +107,7 @@ fn circumstance(condition: Condition) -> &'static str {
         Condition::RepaidAssetDiffers => {
             "where another asset was borrowed (this transaction does not show it, so `grey_area` stays null)"
         }
-        Condition::AnotherTokenArrives => {
-            "where another token arrives (this transaction does not show it, so `grey_area` stays null)"
-        }
+        Condition::AnotherTokenArrives => "where the bridge may deliver another token",
         Condition::OneFamily => {
             "where both tokens are of one family (this transaction does not show it, so `grey_area` stays null)"
         }
