@@ -235,7 +235,7 @@ export interface components {
             timestamp: string;
         };
         /**
-         * @description Canonical transaction type. The vocabulary is open and only grows: branch on `treatment`, and take a category that you do not know as it comes. Known to this version: `swap`, `transfer`, `self_transfer`, `cex_deposit`, `cex_withdrawal`, `nft_transfer`, `income_receipt`, `fee_payment`, `payment`, `borrow`, `repay`, `collateral_supply`, `collateral_withdraw`, `vault_deposit`, `vault_withdraw`, `liquidity_add`, `liquidity_remove`, `wrap`, `unwrap`, `liquid_staking_mint`, `liquid_staking_redeem`, `staking_deposit`, `staking_withdraw`, `reward`, `interest`, `mining_reward`, `mev_reward`, `staking_rebase`, `airdrop`, `hard_fork`, `bridge_out`, `bridge_in`, `bridge_swap`, `nft_purchase`, `nft_sale`, `nft_mint`, `order_place`, `order_cancel`, `token_migration`, `liquidation`, `flash_loan`, `token_sale`, `governance`, `delegation`, `vote_lock`, `refund`, `donation`, `gift`, `vesting_claim`, `perp_open`, `perp_close`, `funding`, `bet`, `raffle`, `option`, `nft_loan`, `token_burn`, `loss`, `account_open`, `account_close`, `approval`, `revoke`, `nft_listing`, `contract_call`, `contract_deploy`, `failed_transaction`, `spam`, `unclassified`. `GET /categories` tells what each means.
+         * @description Canonical transaction type. The vocabulary is open and only grows: branch on `treatment`, and take a category that you do not know as it comes. Known to this version: `swap`, `transfer`, `self_transfer`, `cex_deposit`, `cex_withdrawal`, `nft_transfer`, `income_receipt`, `fee_payment`, `payment`, `borrow`, `repay`, `collateral_supply`, `collateral_withdraw`, `vault_deposit`, `vault_withdraw`, `liquidity_add`, `liquidity_remove`, `wrap`, `unwrap`, `liquid_staking_mint`, `liquid_staking_redeem`, `staking_deposit`, `staking_withdraw`, `reward`, `interest`, `mining_reward`, `mev_reward`, `staking_rebase`, `airdrop`, `hard_fork`, `bridge_out`, `bridge_in`, `bridge_swap`, `nft_purchase`, `nft_sale`, `nft_mint`, `order_place`, `order_cancel`, `margin_deposit`, `margin_withdraw`, `redemption_request`, `token_migration`, `liquidation`, `flash_loan`, `token_sale`, `governance`, `delegation`, `vote_lock`, `refund`, `donation`, `gift`, `vesting_claim`, `perp_open`, `perp_close`, `funding`, `bet`, `raffle`, `option`, `nft_loan`, `token_burn`, `loss`, `account_open`, `account_close`, `approval`, `revoke`, `nft_listing`, `contract_call`, `contract_deploy`, `failed_transaction`, `spam`, `unclassified`. `GET /categories` tells what each means.
          * @example swap
          */
         Category: string;
@@ -329,7 +329,7 @@ export interface components {
             ledger_action: components["schemas"]["LedgerAction"] | null;
             /** @description Transactions of several steps only: the steps in chain order. */
             legs?: components["schemas"]["Step"][];
-            /** @description Transactions of several steps only: a posting memo in plain words. */
+            /** @description Transactions of several steps only: the postings as a journal in plain words. */
             memo?: string;
             /** @description True when a person must look. Then `taxable` is null, `review_note` says why, and `treatment` is at most a pointer. */
             needs_review: boolean;
@@ -337,6 +337,8 @@ export interface components {
             parent?: components["schemas"]["Parent"];
             /** @description The address whose view of the transaction this is. */
             perspective?: string;
+            /** @description How every unit of every leg is booked. Absent on items with `error`. The amounts of a leg's postings add up to the leg, to the last digit. */
+            postings?: components["schemas"]["Posting"][];
             /** @description Display name of the protocol, where it was identified. */
             protocol: string | null;
             /** @description Why a person must look. Set exactly when `needs_review` is true. */
@@ -484,6 +486,25 @@ export interface components {
              */
             used: number | null;
         };
+        /** @description How one part of one leg is booked. */
+        Posting: {
+            /** @description Exact decimal, as on the leg. */
+            amount: string;
+            category: components["schemas"]["Category"];
+            entry: components["schemas"]["PostingEntry"];
+            /** @description The leg: its place in `assets.sent` or `assets.received`; 0 for gas. */
+            index: number;
+            side: components["schemas"]["PostingSide"];
+            /** @description `leg_index` of the step that it belongs to; null where the result has no steps, and for gas. */
+            step: number | null;
+            /** @description As on the result: null is undetermined. */
+            taxable: boolean | null;
+            treatment: components["schemas"]["Treatment"];
+        };
+        /** @description How a part of a leg is booked. A closed set. */
+        PostingEntry: ("dispose" | "acquire" | "income" | "expense" | "carry_out" | "carry_in" | "move_out" | "move_in" | "lock" | "unlock" | "borrow" | "repay" | "mirror" | "ignore" | "open") | string;
+        /** @description What a posting is a part of. */
+        PostingSide: ("sent" | "received" | "gas") | string;
         /** @description Which quota identity answered. `dev` is every pooled key, whatever its tier. */
         QuotaKind: ("anon" | "dev" | "partner") | string;
         /** @description How long a pool lasts: a UTC calendar day or month. */
@@ -673,6 +694,9 @@ export type PartnerStatus = components['schemas']['PartnerStatus'];
 export type Policy = components['schemas']['Policy'];
 export type PolicyKey = components['schemas']['PolicyKey'];
 export type PoolStatus = components['schemas']['PoolStatus'];
+export type Posting = components['schemas']['Posting'];
+export type PostingEntry = components['schemas']['PostingEntry'];
+export type PostingSide = components['schemas']['PostingSide'];
 export type QuotaKind = components['schemas']['QuotaKind'];
 export type QuotaResets = components['schemas']['QuotaResets'];
 export type QuotaStatus = components['schemas']['QuotaStatus'];

@@ -34,7 +34,7 @@ class BlockTime(BaseModel):
 
 Category = TypeAliasType("Category", Annotated[str, Field(examples=["swap"])])
 """
-Canonical transaction type. The vocabulary is open and only grows: branch on `treatment`, and take a category that you do not know as it comes. Known to this version: `swap`, `transfer`, `self_transfer`, `cex_deposit`, `cex_withdrawal`, `nft_transfer`, `income_receipt`, `fee_payment`, `payment`, `borrow`, `repay`, `collateral_supply`, `collateral_withdraw`, `vault_deposit`, `vault_withdraw`, `liquidity_add`, `liquidity_remove`, `wrap`, `unwrap`, `liquid_staking_mint`, `liquid_staking_redeem`, `staking_deposit`, `staking_withdraw`, `reward`, `interest`, `mining_reward`, `mev_reward`, `staking_rebase`, `airdrop`, `hard_fork`, `bridge_out`, `bridge_in`, `bridge_swap`, `nft_purchase`, `nft_sale`, `nft_mint`, `order_place`, `order_cancel`, `token_migration`, `liquidation`, `flash_loan`, `token_sale`, `governance`, `delegation`, `vote_lock`, `refund`, `donation`, `gift`, `vesting_claim`, `perp_open`, `perp_close`, `funding`, `bet`, `raffle`, `option`, `nft_loan`, `token_burn`, `loss`, `account_open`, `account_close`, `approval`, `revoke`, `nft_listing`, `contract_call`, `contract_deploy`, `failed_transaction`, `spam`, `unclassified`. `GET /categories` tells what each means.
+Canonical transaction type. The vocabulary is open and only grows: branch on `treatment`, and take a category that you do not know as it comes. Known to this version: `swap`, `transfer`, `self_transfer`, `cex_deposit`, `cex_withdrawal`, `nft_transfer`, `income_receipt`, `fee_payment`, `payment`, `borrow`, `repay`, `collateral_supply`, `collateral_withdraw`, `vault_deposit`, `vault_withdraw`, `liquidity_add`, `liquidity_remove`, `wrap`, `unwrap`, `liquid_staking_mint`, `liquid_staking_redeem`, `staking_deposit`, `staking_withdraw`, `reward`, `interest`, `mining_reward`, `mev_reward`, `staking_rebase`, `airdrop`, `hard_fork`, `bridge_out`, `bridge_in`, `bridge_swap`, `nft_purchase`, `nft_sale`, `nft_mint`, `order_place`, `order_cancel`, `margin_deposit`, `margin_withdraw`, `redemption_request`, `token_migration`, `liquidation`, `flash_loan`, `token_sale`, `governance`, `delegation`, `vote_lock`, `refund`, `donation`, `gift`, `vesting_claim`, `perp_open`, `perp_close`, `funding`, `bet`, `raffle`, `option`, `nft_loan`, `token_burn`, `loss`, `account_open`, `account_close`, `approval`, `revoke`, `nft_listing`, `contract_call`, `contract_deploy`, `failed_transaction`, `spam`, `unclassified`. `GET /categories` tells what each means.
 """
 
 
@@ -146,6 +146,18 @@ class Policy(BaseModel):
 PolicyKey = TypeAliasType("PolicyKey", Literal["lp", "wrap", "lst", "staking"] | str)
 """
 The caller's switch that governs a category, where one does.
+"""
+
+
+PostingEntry = TypeAliasType("PostingEntry", Literal["dispose", "acquire", "income", "expense", "carry_out", "carry_in", "move_out", "move_in", "lock", "unlock", "borrow", "repay", "mirror", "ignore", "open"] | str)
+"""
+How a part of a leg is booked. A closed set.
+"""
+
+
+PostingSide = TypeAliasType("PostingSide", Literal["sent", "received", "gas"] | str)
+"""
+What a posting is a part of.
 """
 
 
@@ -463,6 +475,33 @@ class PoolStatus(BaseModel):
     """
 
 
+class Posting(BaseModel):
+    """
+    How one part of one leg is booked.
+    """
+
+    amount: Annotated[str, Field(pattern="^[0-9]+(\\.[0-9]+)?$")]
+    """
+    Exact decimal, as on the leg.
+    """
+    category: Category
+    entry: PostingEntry
+    index: Annotated[int, Field(ge=0)]
+    """
+    The leg: its place in `assets.sent` or `assets.received`; 0 for gas.
+    """
+    side: PostingSide
+    step: Annotated[int | None, Field(ge=0)]
+    """
+    `leg_index` of the step that it belongs to; null where the result has no steps, and for gas.
+    """
+    taxable: bool | None
+    """
+    As on the result: null is undetermined.
+    """
+    treatment: Treatment
+
+
 QuotaStatus = TypeAliasType("QuotaStatus", PoolStatus | PartnerStatus)
 """
 What is left: of a pool, or, for partner keys, that a billing rail counts.
@@ -584,7 +623,7 @@ class Classification(BaseModel):
     """
     memo: str | None = None
     """
-    Transactions of several steps only: a posting memo in plain words.
+    Transactions of several steps only: the postings as a journal in plain words.
     """
     needs_review: bool
     """
@@ -597,6 +636,10 @@ class Classification(BaseModel):
     perspective: str | None = None
     """
     The address whose view of the transaction this is.
+    """
+    postings: list[Posting] | None = None
+    """
+    How every unit of every leg is booked. Absent on items with `error`. The amounts of a leg's postings add up to the leg, to the last digit.
     """
     protocol: str | None
     """

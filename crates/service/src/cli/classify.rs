@@ -5,13 +5,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::bail;
-use engine::classification::AssetLeg;
+use engine::classification::{AssetLeg, Assets, Posting, Side, Step};
 use engine::policy::KEYS;
 use engine::{Account, Classification, Policy, Question, TxHash};
 
 use super::terminal::{print, safe, table};
-use crate::app::DISCLAIMER;
-use crate::app::{self, BATCH_ITEMS_MAX, Demo, Item};
+use crate::app::{self, BATCH_ITEMS_MAX, DISCLAIMER, Demo, Item, posted_leg, shown_symbol};
 use crate::config::Config;
 
 #[derive(Debug, clap::Args)]
@@ -83,13 +82,15 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
 }
 
 fn page(result: &Classification) -> String {
+    if let Some(error) = result.error {
+        return failure(result, error);
+    }
     let unknown = || "?".to_owned();
     let mut rows = vec![
         vec!["Hash".to_owned(), result.hash.clone().unwrap_or_else(unknown)],
         vec!["Chain".to_owned(), result.chain.clone().unwrap_or_else(unknown)],
     ];
     let mut row = |name: &str, value: Option<String>| rows.extend(value.map(|value| vec![name.to_owned(), value]));
-    row("Error", result.error.map(str::to_owned));
     row("When", result.block.as_ref().map(|block| block.timestamp.clone()));
     row("Wallet", result.perspective.map(|wallet| wallet.to_string()));
     row("Category", Some(result.category.name().to_owned()));
@@ -111,13 +112,162 @@ fn page(result: &Classification) -> String {
     row("Reading", result.description.clone());
     row("Review", result.review_note.clone());
     row("Grey area", result.grey_area.as_ref().and_then(|grey| grey.note.clone()));
-    let body = table(&[], rows);
-    format!("{body}\n")
+    let mut page = format!("{}\n", table(&[], rows));
+    if let Some(steps) = result.legs.as_deref().filter(|steps| !steps.is_empty()) {
+        page.push_str(&format!("{}\n", steps_table(steps)));
+    }
+    if let Some(postings) = result.postings.as_deref().filter(|postings| !postings.is_empty()) {
+        page.push_str(&format!("{}\n", postings_table(postings, &result.assets)));
+    }
+    page
+}
+
+/// An item that was not classified has no category and no treatment to show.
+fn failure(result: &Classification, error: &str) -> String {
+    let rows = [
+        ("Hash", result.hash.clone()),
+        ("Chain", result.chain.clone()),
+        ("Error", Some(format!("{error}: not classified, do not book it"))),
+        ("Reason", result.review_note.clone()),
+    ];
+    let rows = rows.into_iter().filter_map(|(name, value)| Some(vec![name.to_owned(), value?]));
+    format!("{}\n", table(&[], rows))
+}
+
+/// Numbered from 1, as on the page of a reading.
+fn steps_table(steps: &[Step]) -> String {
+    let row = |step: &Step| {
+        let number = step.leg_index.saturating_add(1);
+        vec![number.to_string(), step.category.name().to_owned(), step.description.clone()]
+    };
+    table(&["Step", "Category", "Description"], steps.iter().map(row))
+}
+
+fn postings_table(postings: &[Posting], assets: &Assets) -> String {
+    let row = |posting: &Posting| {
+        let side = match posting.side {
+            Side::Sent => "sent",
+            Side::Received => "received",
+            Side::Gas => "gas",
+        };
+        let taxable = match posting.taxable {
+            Some(true) => "yes",
+            Some(false) => "no",
+            None => "undetermined",
+        };
+        let symbol = posted_leg(assets, posting).map_or_else(|| "?".to_owned(), symbol);
+        let entry = posting.entry.name().to_owned();
+        let category = posting.category.name().to_owned();
+        vec![side.to_owned(), entry, posting.amount.clone(), symbol, category, taxable.to_owned()]
+    };
+    table(&["Posting", "Entry", "Amount", "Symbol", "Category", "Taxable"], postings.iter().map(row))
 }
 
 fn written(leg: &AssetLeg) -> String {
-    let symbol = safe(leg.display_symbol.as_ref().unwrap_or(&leg.symbol));
-    let id = leg.token_id.as_ref().map(|id| format!(" #{id}")).unwrap_or_default();
     let inferred = if leg.inferred { " (inferred)" } else { "" };
-    format!("{} {symbol}{id}{inferred}", leg.amount)
+    format!("{} {}{inferred}", leg.amount, symbol(leg))
+}
+
+/// The symbol, and which one of an NFT.
+fn symbol(leg: &AssetLeg) -> String {
+    let id = leg.token_id.as_ref().map(|id| format!(" #{id}")).unwrap_or_default();
+    format!("{}{id}", safe(shown_symbol(leg)))
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::classification::{Action, Entry};
+    use engine::treatment::Treatment;
+
+    use super::*;
+
+    /// A user operation on the demo chain: tokens are sent, which is not taxable, and its fee is paid, which is.
+    const OPERATION: &str = "0xfa49f6b701c970fb20304a450f22ac60928d43e2f51985bdfa1a5a4f5f466c63";
+
+    fn fields(line: &str) -> Vec<&str> {
+        line.split_whitespace().collect()
+    }
+
+    async fn read(hash: &str) -> Classification {
+        let folder = tempfile::tempdir().unwrap();
+        let reader = Arc::new(app::reader(&crate::fuzzing::demo_config(&folder), Demo::On, None).unwrap());
+        let hash = TxHash::parse(hash).unwrap();
+        let item = Item { hash, tx_id: None, chain: Some("demo".to_owned()), question: Question::default() };
+        let rows = reader.rows(vec![item]).await;
+        (**rows.first().unwrap()).clone()
+    }
+
+    #[tokio::test]
+    async fn steps_and_postings_are_printed_a_line_each() {
+        let row = read(OPERATION).await;
+        let page = page(&row);
+        let lines: Vec<&str> = page.lines().collect();
+        for step in row.legs.as_ref().unwrap() {
+            let start = [(step.leg_index + 1).to_string(), step.category.name().to_owned()];
+            let is_step = |line: &&str| fields(line).starts_with(&start.each_ref().map(String::as_str));
+            let line = lines.iter().copied().find(is_step).unwrap_or_else(|| panic!("{start:?}: {page}"));
+            assert!(line.ends_with(&step.description), "{line}");
+        }
+        let header = "Posting Entry Amount Symbol Category Taxable";
+        let at = lines.iter().position(|line| fields(line).join(" ") == header).unwrap();
+        let postings = row.postings.as_ref().unwrap();
+        let printed: Vec<Vec<&str>> = lines[at + 1..].iter().take(postings.len()).map(|line| fields(line)).collect();
+        for (entry, category, taxable) in [("move_out", "transfer", "no"), ("expense", "fee_payment", "yes")] {
+            let is_told = |line: &Vec<&str>| (line[1], line[4], line[5]) == (entry, category, taxable);
+            assert!(printed.iter().any(is_told), "{entry}: {page}");
+        }
+        for (posting, line) in postings.iter().zip(&printed) {
+            assert_eq!(line[1..3], [posting.entry.name(), &posting.amount], "{page}");
+            assert_eq!(line[4], posting.category.name(), "{page}");
+        }
+        let columns: Vec<usize> =
+            lines[at..=at + postings.len()].iter().map(|line| line.rfind(fields(line)[5]).unwrap()).collect();
+        assert!(columns.iter().all(|column| *column == columns[0]), "aligned: {page}");
+    }
+
+    #[test]
+    fn what_strangers_wrote_does_not_drive_the_terminal() {
+        let leg = |symbol: &str| AssetLeg {
+            symbol: symbol.to_owned(),
+            amount: "1".to_owned(),
+            action: Action::Received,
+            decimals: None,
+            token_address: None,
+            token_name: None,
+            to: None,
+            from: None,
+            token_type: None,
+            token_id: Some("7\u{1b}[2J".to_owned()),
+            symbol_collision: true,
+            display_symbol: Some(format!("{symbol}\n\u{202e}")),
+            inferred: false,
+            inferred_basis: None,
+        };
+        let assets = Assets { received: vec![leg("USDC\u{1b}[31m")], ..Assets::default() };
+        let posting = Posting {
+            side: Side::Received,
+            index: 0,
+            amount: "1".to_owned(),
+            entry: Entry::Ignore,
+            category: engine::Category::Spam,
+            treatment: Treatment::NonTaxable,
+            taxable: Some(false),
+            step: None,
+        };
+        let nowhere = Posting { index: 9, ..posting.clone() };
+        let printed = postings_table(&[posting, nowhere], &assets);
+        assert_eq!(printed.lines().count(), 3, "{printed}");
+        assert!(!printed.chars().any(|c| (c.is_control() && c != '\n') || c == '\u{202e}'), "{printed:?}");
+    }
+
+    #[tokio::test]
+    async fn a_hash_that_failed_has_no_treatment() {
+        let row = read(&format!("0x{}", "ab".repeat(32))).await;
+        let page = page(&row);
+        assert!(page.contains(&format!("{}: not classified", row.error.unwrap())), "{page}");
+        assert!(page.contains(row.review_note.as_deref().unwrap()), "{page}");
+        for word in ["needs_review", "please review", "unclassified", "Confidence"] {
+            assert!(!page.contains(word), "{word}: {page}");
+        }
+    }
 }

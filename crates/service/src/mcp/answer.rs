@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use engine::classification::{API_VERSION, AssetLeg, Classification};
+use engine::classification::{API_VERSION, AssetLeg, Classification, Entry, Posting};
 use engine::opinion::Source;
 use engine::treatment::Treatment;
 use engine::{Account, Category};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+
+use crate::app::{posted_leg, shown_symbol};
 
 /// How much an agent wants to read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
@@ -16,7 +18,7 @@ pub(super) enum Fields {
     /// Everything that REST answers.
     #[default]
     All,
-    /// A line per transaction: the verdict, what moved in one string, and why a person must look.
+    /// A line per transaction: the verdict, what moved in one string, how each part of it is booked, and why a person must look.
     Summary,
 }
 
@@ -89,6 +91,9 @@ pub(super) struct SummaryRow {
     protocol: Option<String>,
     /// Exact amounts and symbols: `-1.5 ETH, +3000 USDC`. Symbols are strangers' words.
     moved: String,
+    /// How every part of what moved, and of gas, is booked: also what is taxable beside the verdict. Absent with `error`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    postings: Option<Vec<SummaryPosting>>,
     /// The address whose view this is.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
@@ -96,6 +101,21 @@ pub(super) struct SummaryRow {
     /// Why a person must look.
     #[serde(skip_serializing_if = "Option::is_none")]
     review_note: Option<String>,
+}
+
+/// A posting in short.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct SummaryPosting {
+    entry: Entry,
+    /// Exact decimal.
+    amount: String,
+    /// A stranger's word; null when the posting points at no leg.
+    #[schema(required)]
+    symbol: Option<String>,
+    category: Category,
+    /// Null is undetermined, never false.
+    #[schema(required)]
+    taxable: Option<bool>,
 }
 
 pub(super) fn batch(rows: Vec<Arc<Classification>>, fields: Fields) -> AgentBatch {
@@ -134,7 +154,81 @@ fn summary(row: &Classification) -> SummaryRow {
         needs_review: row.needs_review,
         protocol: row.protocol.clone(),
         moved,
+        postings: postings(row),
         perspective: row.perspective,
         review_note: row.review_note.clone(),
+    }
+}
+
+fn postings(row: &Classification) -> Option<Vec<SummaryPosting>> {
+    let short = |posting: &Posting| SummaryPosting {
+        entry: posting.entry,
+        amount: posting.amount.clone(),
+        symbol: posted_leg(&row.assets, posting).map(|leg| shown_symbol(leg).to_owned()),
+        category: posting.category,
+        taxable: posting.taxable,
+    };
+    row.postings.as_ref().map(|postings| postings.iter().map(short).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::{Question, TxHash};
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::app::{self, Demo, Item};
+    use crate::schema::bundle;
+
+    /// A user operation on the demo chain: tokens are sent, which is not taxable, and its fee is paid, which is.
+    const OPERATION: &str = "0xfa49f6b701c970fb20304a450f22ac60928d43e2f51985bdfa1a5a4f5f466c63";
+    const NOWHERE: &str = "0xabababababababababababababababababababababababababababababababab";
+
+    async fn read(hashes: &[&str]) -> Vec<Arc<Classification>> {
+        let folder = tempfile::tempdir().unwrap();
+        let reader = Arc::new(app::reader(&crate::fuzzing::demo_config(&folder), Demo::On, None).unwrap());
+        let item = |hash: &&str| Item {
+            hash: TxHash::parse(hash).unwrap(),
+            tx_id: None,
+            chain: Some("demo".to_owned()),
+            question: Question::default(),
+        };
+        reader.rows(hashes.iter().map(item).collect()).await
+    }
+
+    #[tokio::test]
+    async fn a_summary_tells_what_is_taxable_beside_the_rest() {
+        let rows = read(&[OPERATION, NOWHERE]).await;
+        let told = serde_json::to_value(batch(rows.clone(), Fields::Summary)).unwrap();
+        let short = told["results"][0]["postings"].as_array().unwrap();
+        let postings = rows[0].postings.as_ref().unwrap();
+        assert_eq!(short.len(), postings.len());
+        for (short, posting) in short.iter().zip(postings) {
+            let expected = json!({
+                "entry": posting.entry, "amount": posting.amount, "category": posting.category, "taxable": posting.taxable,
+                "symbol": posted_leg(&rows[0].assets, posting).unwrap().symbol,
+            });
+            assert_eq!(*short, expected);
+        }
+        let steps = rows[0].legs.as_ref().unwrap();
+        assert!(
+            rows[0].taxable == Some(false) && steps.iter().any(|step| step.taxable == Some(true)),
+            "a taxable step"
+        );
+        let is_fee = |short: &Value| short["entry"] == "expense" && short["symbol"] == "ETH";
+        assert!(short.iter().any(|short| is_fee(short) && short["taxable"] == true), "{told}");
+        assert!(told["results"][1]["error"].is_string() && told["results"][1].get("postings").is_none(), "{told}");
+    }
+
+    #[test]
+    fn the_schema_of_a_summary_has_postings() {
+        let schema = Value::Object(bundle::<AgentBatch>());
+        let summary = &schema["$defs"]["SummaryRow"];
+        let required = summary["required"].as_array().unwrap();
+        assert!(summary["properties"]["postings"].is_object() && !required.contains(&json!("postings")), "{schema}");
+        let posting = &schema["$defs"]["SummaryPosting"];
+        let names: Vec<&String> = posting["properties"].as_object().unwrap().keys().collect();
+        assert_eq!(names, ["amount", "category", "entry", "symbol", "taxable"], "{schema}");
+        assert_eq!(posting["required"].as_array().unwrap().len(), 5, "{schema}");
     }
 }

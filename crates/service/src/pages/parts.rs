@@ -4,6 +4,7 @@ use engine::classification::AssetLeg;
 use engine::treatment::Treatment;
 use maud::{Markup, html};
 
+use crate::app::shown_symbol;
 use crate::store::ReadingRow;
 
 /// Characters of a stranger's text that are shown.
@@ -134,14 +135,23 @@ pub(super) fn amount(leg: &AssetLeg) -> Markup {
 
 /// The same with at most so many characters of the symbol.
 pub(super) fn amount_within(leg: &AssetLeg, chars_max: usize) -> Markup {
+    amount_of(&leg.amount, &leg.symbol, leg.token_id.as_deref(), chars_max)
+}
+
+/// A part of a leg, with the symbol that tells an imitation from what it imitates.
+pub(super) fn part_of(leg: &AssetLeg, amount: &str, chars_max: usize) -> Markup {
+    amount_of(amount, shown_symbol(leg), leg.token_id.as_deref(), chars_max)
+}
+
+fn amount_of(amount: &str, symbol: &str, token_id: Option<&str>, chars_max: usize) -> Markup {
     html! {
         span.amount {
-            @match &leg.token_id {
+            @match token_id {
                 Some(id) => {
-                    @if leg.amount != "1" { (grouped(&leg.amount)) " × " }
-                    (text_within(&leg.symbol, chars_max)) " #" (harmless(id, ID_CHARS_MAX))
+                    @if amount != "1" { (grouped(amount)) " × " }
+                    (text_within(symbol, chars_max)) " #" (harmless(id, ID_CHARS_MAX))
                 }
-                None => { (grouped(&leg.amount)) " " (text_within(&leg.symbol, chars_max)) }
+                None => { (grouped(amount)) " " (text_within(symbol, chars_max)) }
             }
         }
     }

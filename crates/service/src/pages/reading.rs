@@ -1,9 +1,10 @@
-//! One classification as a page: the verdict, then what moved, the steps, the other side of a grey area, and the evidence.
+//! One classification as a page: the verdict, then what moved, how it is booked, the steps, the other side of a grey area, and the evidence.
 
 mod grey;
 mod heard;
 mod json;
 mod legs;
+mod postings;
 mod switches;
 #[cfg(test)]
 mod tests;
@@ -55,6 +56,7 @@ pub(super) fn reading(shown: &Shown<'_>) -> Markup {
                     (flow(row))
                     (legs::sides(&row.assets))
                 }
+                (postings::section(row))
                 @if let Some(steps) = &row.legs { (steps_of(row, steps)) }
                 (grey::section(row, shown.treatments))
                 (heard::section(shown))

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use chains::{Forgetful, Registry, Tape, TokenMemory, Upstreams, tape_node};
 use engine::asset::NftKind;
-use engine::classification::{Action, AssetLeg, Evidence};
+use engine::classification::{Action, AssetLeg, Entry, Evidence, Posting, Side};
 use engine::opinion::Source;
 use engine::role::Role;
 use engine::treatment::LedgerAction;
@@ -99,10 +99,11 @@ fn check(name: &str, page: &str) {
 }
 
 /// The elements that a reading is made of; any other element in the page was put there by a stranger.
-const ELEMENTS: [&str; 37] = [
-    "a", "article", "bdi", "button", "code", "dd", "desc", "details", "div", "dl", "dt", "figure", "form", "g", "h1",
-    "h2", "h3", "header", "input", "label", "li", "ol", "option", "p", "path", "pre", "rect", "section", "select",
-    "span", "strong", "summary", "svg", "text", "time", "title", "ul",
+const ELEMENTS: [&str; 44] = [
+    "a", "article", "bdi", "button", "caption", "code", "dd", "desc", "details", "div", "dl", "dt", "figure", "form",
+    "g", "h1", "h2", "h3", "header", "input", "label", "li", "ol", "option", "p", "path", "pre", "rect", "section",
+    "select", "span", "strong", "summary", "svg", "table", "tbody", "td", "text", "th", "thead", "time", "title", "tr",
+    "ul",
 ];
 
 /// Every tag with its attributes' names. The page escapes both angle brackets everywhere else, so they bound tags exactly.
@@ -182,6 +183,51 @@ async fn undetermined_is_never_no() {
             assert!(!head.contains("Taxable: no") && !head.contains("Taxable: yes"), "{}", done.name);
         }
     }
+}
+
+/// The cells of the table of postings, row by row, without their markup.
+fn posted(page: &str) -> Vec<Vec<String>> {
+    let Some((_, section)) = page.split_once("<section class=\"postings\"") else { return Vec::new() };
+    let (_, body) = section.split_once("<tbody>").unwrap();
+    let (body, _) = body.split_once("</tbody>").unwrap();
+    let plain = |cell: &str| -> String {
+        let cell = cell.split_once("</td>").unwrap().0;
+        cell.split('<').map(|part| part.split_once('>').map_or(part, |(_, text)| text)).collect()
+    };
+    body.split("<tr").skip(1).map(|row| row.split("<td>").skip(1).map(plain).collect()).collect()
+}
+
+#[tokio::test]
+async fn every_posting_is_a_row_with_its_amount_in_full() {
+    let demo = DemoChains::open();
+    for done in &demo.done {
+        let row = demo.read(&done.name, Policy::default()).await;
+        let rows = posted(&demo.page(&row, Policy::default()));
+        let postings = row.postings.as_ref().unwrap();
+        assert_eq!(rows.len(), postings.len(), "{}", done.name);
+        for (cells, posting) in rows.iter().zip(postings) {
+            let amount = super::super::parts::grouped(&posting.amount);
+            assert!(cells[1].contains(&amount) || cells[1].contains(" #"), "{}: {cells:?}", done.name);
+            assert_eq!(cells[4] == "Undetermined", posting.taxable.is_none(), "{}: {cells:?}", done.name);
+        }
+    }
+}
+
+#[tokio::test]
+async fn postings_tell_a_taxable_fee_from_what_was_sent() {
+    let demo = DemoChains::open();
+    let page = demo.page(&demo.read("userop_transfer", Policy::default()).await, Policy::default());
+    let rows = posted(&page);
+    let of = |entry: &str| rows.iter().find(|cells| cells[2] == entry).unwrap_or_else(|| panic!("{entry}: {rows:?}"));
+    assert_eq!(of("Moved out").join(" | "), "Went out | 90 dUSD | Moved out | Transfer | No");
+    let fee = of("Expense");
+    assert_eq!([&fee[0], &fee[3], &fee[4]], ["Went out", "Fee payment", "Yes"]);
+    assert!(page.contains("<caption>") && page.contains("<th scope=\"col\">Entry</th>"));
+    assert!(page.contains("title=\"spent: a disposal, and an expense of the same value\">Expense</span>"));
+    assert!(page.contains("href=\"/docs/concepts#postings\""));
+    let page = demo.page(&demo.read("usdc_imitation_receipt", Policy::default()).await, Policy::default());
+    let imitation = posted(&page);
+    assert!(imitation[0][1].contains("⚠ Look-alike"), "{imitation:?}");
 }
 
 #[tokio::test]
@@ -291,6 +337,8 @@ async fn hostile(demo: &DemoChains) -> Vec<(&'static str, Classification)> {
     let mut names = base.clone();
     names.assets.received = HOSTILE.iter().enumerate().map(|(at, name)| hostile_leg(at, name)).collect();
     names.assets.sent = vec![hostile_leg(90, "")];
+    names.postings =
+        Some((0..HOSTILE.len()).map(|at| posting(Side::Received, at, &names.assets.received[at])).collect());
     names.protocol = Some(HOSTILE[0].to_owned());
     names.description = Some(HOSTILE.join(" and "));
     let mut huge = base.clone();
@@ -304,10 +352,24 @@ async fn hostile(demo: &DemoChains) -> Vec<(&'static str, Classification)> {
         (0..300).map(|at| AssetLeg { symbol_collision: true, ..hostile_leg(at + 500, &noise(at + 500, 85)) }).collect();
     many.legs = Some((0..100).map(|at| step(at, &many)).collect());
     many.memo = Some(noise(7, 20_000));
+    many.postings = Some(many.assets.sent.iter().enumerate().map(|(at, leg)| posting(Side::Sent, at, leg)).collect());
     many.evidence = Some((0..200).map(evidence).collect());
     let mut nfts = base.clone();
     nfts.assets.received = (0..5).map(nft).collect();
     vec![("hostile names", names), ("megabytes", huge), ("many", many), ("nfts", nfts), ("error", errored(&base))]
+}
+
+fn posting(side: Side, index: usize, leg: &AssetLeg) -> Posting {
+    Posting {
+        side,
+        index,
+        amount: leg.amount.clone(),
+        entry: Entry::Dispose,
+        category: Category::Swap,
+        treatment: Treatment::Disposal,
+        taxable: Some(true),
+        step: None,
+    }
 }
 
 fn step(at: usize, row: &Classification) -> Step {
@@ -387,6 +449,7 @@ async fn what_is_left_out_is_counted() {
     assert!(page.contains("and 294 more, listed below"));
     assert!(page.contains("more, in the answer of the API."));
     assert!(page.contains(" more steps, in the answer as JSON."));
+    assert!(page.contains("and 260 more postings, in the answer of the API."));
 }
 
 #[tokio::test]
