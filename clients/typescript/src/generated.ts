@@ -962,7 +962,7 @@ export interface operations {
                      *       "category": "swap",
                      *       "chain": "demo",
                      *       "confidence": 99,
-                     *       "description": "Swapped 0.8 ETH for 2386.455211 dUSD on Uniswap v2. A taxable disposal (IRC 1001; Notice 2014-21; Reg. 1.1001-7).",
+                     *       "description": "Swapped 0.8 ETH for 2,386.455211 dUSD on Uniswap v2. A taxable disposal (IRC 1001; Notice 2014-21; Reg. 1.1001-7).",
                      *       "engine": "0.1.0+0000000000000000",
                      *       "evidence": [
                      *         {
@@ -1003,6 +1003,38 @@ export interface operations {
                      *       "ledger_action": "dispose_and_acquire",
                      *       "needs_review": false,
                      *       "perspective": "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
+                     *       "postings": [
+                     *         {
+                     *           "amount": "0.8",
+                     *           "category": "swap",
+                     *           "entry": "dispose",
+                     *           "index": 0,
+                     *           "side": "sent",
+                     *           "step": null,
+                     *           "taxable": true,
+                     *           "treatment": "disposal"
+                     *         },
+                     *         {
+                     *           "amount": "2386.455211",
+                     *           "category": "swap",
+                     *           "entry": "acquire",
+                     *           "index": 0,
+                     *           "side": "received",
+                     *           "step": null,
+                     *           "taxable": true,
+                     *           "treatment": "disposal"
+                     *         },
+                     *         {
+                     *           "amount": "0.000541584",
+                     *           "category": "fee_payment",
+                     *           "entry": "expense",
+                     *           "index": 0,
+                     *           "side": "gas",
+                     *           "step": null,
+                     *           "taxable": true,
+                     *           "treatment": "expense"
+                     *         }
+                     *       ],
                      *       "protocol": "Uniswap v2",
                      *       "review_note": null,
                      *       "taxable": true,
@@ -1110,7 +1142,7 @@ export interface operations {
                      *           "category": "liquidity_add",
                      *           "chain": "demo",
                      *           "confidence": 96,
-                     *           "description": "Assets put into a liquidity pool: 1.006009816854571225 ETH and 3000 dUSD out, 0.000054936237686077 UNI-V2 in on Uniswap v2. A taxable disposal (Cottage Savings; Reg. 1.1001-7; ATO and HMRC guidance).",
+                     *           "description": "Added 1.006009816854571225 ETH and 3,000 dUSD to a pool for 0.000054936237686077 UNI-V2 on Uniswap v2. A taxable disposal (Cottage Savings; Reg. 1.1001-7; ATO and HMRC guidance).",
                      *           "engine": "0.1.0+0000000000000000",
                      *           "grey_area": {
                      *             "alternate": {
@@ -1125,6 +1157,48 @@ export interface operations {
                      *           "ledger_action": "dispose_and_acquire",
                      *           "needs_review": false,
                      *           "perspective": "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
+                     *           "postings": [
+                     *             {
+                     *               "amount": "1.006009816854571225",
+                     *               "category": "liquidity_add",
+                     *               "entry": "dispose",
+                     *               "index": 0,
+                     *               "side": "sent",
+                     *               "step": null,
+                     *               "taxable": true,
+                     *               "treatment": "disposal"
+                     *             },
+                     *             {
+                     *               "amount": "3000",
+                     *               "category": "liquidity_add",
+                     *               "entry": "dispose",
+                     *               "index": 1,
+                     *               "side": "sent",
+                     *               "step": null,
+                     *               "taxable": true,
+                     *               "treatment": "disposal"
+                     *             },
+                     *             {
+                     *               "amount": "0.000054936237686077",
+                     *               "category": "liquidity_add",
+                     *               "entry": "acquire",
+                     *               "index": 0,
+                     *               "side": "received",
+                     *               "step": null,
+                     *               "taxable": true,
+                     *               "treatment": "disposal"
+                     *             },
+                     *             {
+                     *               "amount": "0.000608524",
+                     *               "category": "fee_payment",
+                     *               "entry": "expense",
+                     *               "index": 0,
+                     *               "side": "gas",
+                     *               "step": null,
+                     *               "taxable": true,
+                     *               "treatment": "expense"
+                     *             }
+                     *           ],
                      *           "protocol": "Uniswap v2",
                      *           "review_note": null,
                      *           "taxable": true,
