@@ -186,6 +186,7 @@ def held_back(row, note):
     left = {"taxable": None, "ledger_action": "review"}
     row = row | left | {"needs_review": True, "review_note": note}
     row["description"] = open_again(row["description"])
+    row["postings"] = [part if part["side"] == "gas" else part | {"entry": "open", "taxable": None} for part in row["postings"]]
     if "legs" in row:
         row["legs"] = [leg | left | {"description": open_again(leg["description"])} for leg in row["legs"]]
         row["parent"] = row["parent"] | {"description": open_again(row["parent"]["description"])}
@@ -194,8 +195,10 @@ def held_back(row, note):
 
 
 def open_again(text):
-    """Every reading under the floor leans to no taxable event."""
-    return re.sub(r"Not a taxable event( \([^)]*\))?\.", "A person decides the treatment; the leaning is to no taxable event.", text)
+    """Every reading under the floor leans to no taxable event; a description of several parts says so once."""
+    decided = r"Not a taxable event( \([^)]*\))?\."
+    first = re.sub(decided, "A person decides the treatment; the leaning is to no taxable event.", text, count=1)
+    return re.sub(" " + decided, "", first)
 
 
 async def summarise(agent, rows):
