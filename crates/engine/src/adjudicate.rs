@@ -40,6 +40,11 @@ pub struct Reading {
 }
 
 impl Reading {
+    /// No claim decides, so the category is only a leaning.
+    pub fn is_leaning(&self) -> bool {
+        self.claims.is_empty() && self.strength == Strength::Suggested
+    }
+
     /// A name for the protocol: a swap through a router has the router's name, whichever pools it went through; else the deciding
     /// claim names it; else any contract that a pack vouches for.
     pub fn name_protocol(

@@ -86,7 +86,7 @@ fn describe_lines(
     let Some(first) = headline.filter(|_| reading.residual.is_empty()) else {
         let category = headline.map_or(reading.category, |line| line.category);
         let (treatment, basis) = (position.treatment, position.basis);
-        let category = if reading.claims.is_empty() && needs_review { Category::Unclassified } else { category };
+        let category = if reading.is_leaning() { Category::Unclassified } else { category };
         let told = Told { category, assets, protocol, treatment, basis };
         return describe::description(&told, needs_review);
     };
@@ -153,7 +153,7 @@ fn review_note(scene: &Scene<'_>, reading: &Reading, lines: &[Line<'_>], treatme
                 .to_owned(),
         );
     }
-    if reading.claims.is_empty() && scene.actors.is_empty() {
+    if reading.is_leaning() && scene.actors.is_empty() {
         let moved = assets_of(scene, &scene.legs, |at| scene.legs.get(at).map(|leg| leg.amount));
         let seen = describe::parties(&moved);
         let hint = match reading.category {
