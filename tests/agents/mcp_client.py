@@ -201,6 +201,12 @@ def open_again(text):
     return re.sub(" " + decided, "", first)
 
 
+def booked(row, part):
+    """A posting as a summary has it: with the symbol of its leg instead of its place."""
+    legs = [row["assets"]["gas"]] if part["side"] == "gas" else row["assets"][part["side"]]
+    return {field: part[field] for field in ("entry", "amount", "category", "taxable")} | {"symbol": legs[part["index"]]["symbol"]}
+
+
 async def summarise(agent, rows):
     names = ["v2_swap_eth_in", "approval", "forged_supply"]
     items = [{"hash": rows[name]["hash"], "tx_id": name} for name in names]
@@ -209,6 +215,7 @@ async def summarise(agent, rows):
     for line in told["results"][:-1]:
         row = rows[line["id"]]
         moved = line.pop("moved")
+        same(line.pop("postings"), [booked(row, part) for part in row["postings"]], f"{line['id']}: how each part is booked, in short")
         same(line, {field: row.get(field) for field in line}, f"{line['id']}: a summary is part of the whole")
         sent = [f"-{leg['amount']} {leg['symbol']}" for leg in row["assets"]["sent"]]
         received = [f"+{leg['amount']} {leg['symbol']}" for leg in row["assets"]["received"]]
