@@ -99,9 +99,12 @@ fn describe_lines(
         let told = Told { category: line.category, assets, protocol, treatment, basis };
         if needs_review { describe::happened(&told) } else { describe::description(&told, false) }
     };
-    let spoken_of = of(first);
+    // Most transactions are one line, which is the whole.
+    let is_whole = lines.len() == 1 && first.parts.iter().all(|part| !part.is_mirror);
+    let of_first = if is_whole { None } else { Some(of(first)) };
+    let spoken_of = of_first.as_ref().unwrap_or(assets);
     let (treatment, basis) = (first.position.treatment, first.position.basis);
-    let head = Told { category: first.category, assets: &spoken_of, protocol, treatment, basis };
+    let head = Told { category: first.category, assets: spoken_of, protocol, treatment, basis };
     let mut text = describe::description(&head, needs_review);
     let mut spoken: Vec<&Line<'_>> = vec![first];
     for line in lines {

@@ -159,10 +159,13 @@ struct Unit {
 
 /// In the order of the legs, with what no line took as open.
 fn with_rest(scene: &Scene<'_>, mut posted: Vec<Unit>) -> Vec<Unit> {
-    for (at, leg) in scene.legs.iter().enumerate() {
-        let taken =
-            posted.iter().filter(|unit| unit.leg == at).fold(U256::ZERO, |sum, unit| sum.saturating_add(unit.amount));
-        let amount = leg.amount.saturating_sub(taken);
+    let mut left: Vec<U256> = scene.legs.iter().map(|leg| leg.amount).collect();
+    for unit in &posted {
+        if let Some(left) = left.get_mut(unit.leg) {
+            *left = left.saturating_sub(unit.amount);
+        }
+    }
+    for (at, amount) in left.into_iter().enumerate() {
         if !amount.is_zero() {
             posted.push(Unit {
                 leg: at,
