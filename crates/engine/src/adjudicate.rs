@@ -198,28 +198,12 @@ fn full(scene: &Scene<'_>, opinion: &Opinion) -> LegSet {
 /// The claims that are left once every unit of every leg went to one of them, and what each took.
 fn allocated(scene: &Scene<'_>, claims: Vec<Opinion>) -> (Vec<Opinion>, Allocation) {
     let allocate = |claims: &[Opinion]| {
-        let mut order: Vec<usize> = (0..claims.len()).collect();
-        order.sort_by(|a, b| match (claims.get(*a), claims.get(*b)) {
-            (Some(a), Some(b)) => precedence(a).cmp(&precedence(b)).then_with(|| a_order(a, b)),
-            _ => Ordering::Equal,
-        });
-        let by_order: Vec<&Opinion> = order.iter().filter_map(|at| claims.get(*at)).collect();
-        let takers: Vec<Taker<'_>> = by_order
-            .into_iter()
-            .map(|claim| Taker { claim, is_backed: is_backed(scene, claim), is_accessory: is_accessory(claim) })
-            .collect();
-        let mut allocation = allocate::allocate(scene, &takers);
-        let back = |at: usize| order.get(at).copied().unwrap_or_default();
-        for part in &mut allocation.parts {
-            part.claim = back(part.claim);
-        }
-        let mut same_as: Vec<usize> = (0..claims.len()).collect();
-        for (at, same) in allocation.same_as.iter().enumerate() {
-            if let Some(slot) = same_as.get_mut(back(at)) {
-                *slot = back(*same);
-            }
-        }
-        Allocation { same_as, ..allocation }
+        let taker = |claim| Taker { claim, is_backed: is_backed(scene, claim), is_accessory: is_accessory(claim) };
+        let takers: Vec<Taker<'_>> = claims.iter().map(taker).collect();
+        let mut order: Vec<(usize, &Opinion)> = claims.iter().enumerate().collect();
+        order.sort_by(|(_, a), (_, b)| by_precedence(a, b));
+        let order: Vec<usize> = order.into_iter().map(|(at, _)| at).collect();
+        allocate::allocate(scene, &takers, &order)
     };
     let first = allocate(&claims);
     let fees = fees(scene, &claims, &first);
@@ -334,13 +318,14 @@ fn precedence(claim: &Opinion) -> (bool, Rank, Reverse<Strength>, Source) {
     (is_accessory(claim), claim.category.meaning().rank, Reverse(claim.strength), claim.source)
 }
 
-fn a_order(a: &Opinion, b: &Opinion) -> Ordering {
-    order(a).cmp(&order(b))
+/// A total order: claims of one precedence are in chain order.
+fn by_precedence(a: &Opinion, b: &Opinion) -> Ordering {
+    precedence(a).cmp(&precedence(b)).then_with(|| order(a).cmp(&order(b)))
 }
 
 /// The principal of these claims.
 pub fn principal<'a>(claims: impl Iterator<Item = &'a Opinion>) -> Option<&'a Opinion> {
-    claims.min_by(|a, b| precedence(a).cmp(&precedence(b)).then_with(|| a_order(a, b)))
+    claims.min_by(|a, b| by_precedence(a, b))
 }
 
 /// Legs that no claim explains, or of which the claims explain less than moved, or more because part of it was passed on to

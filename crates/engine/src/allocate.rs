@@ -39,8 +39,8 @@ pub struct Taker<'a> {
     pub is_accessory: bool,
 }
 
-/// The takers are in the order in which they may take.
-pub fn allocate(scene: &Scene<'_>, takers: &[Taker<'_>]) -> Allocation {
+/// `order` holds the positions of the takers, in the order in which they may take.
+pub fn allocate(scene: &Scene<'_>, takers: &[Taker<'_>], order: &[usize]) -> Allocation {
     let mut left = Left::of(scene);
     let mut parts: Vec<Part> = Vec::new();
     let mut same_as: Vec<usize> = (0..takers.len()).collect();
@@ -57,7 +57,8 @@ pub fn allocate(scene: &Scene<'_>, takers: &[Taker<'_>]) -> Allocation {
         let of_pass = |taker: &Taker<'_>| {
             taker.is_backed == is_backed && is_accessory.is_none_or(|wanted| taker.is_accessory == wanted)
         };
-        for (at, taker) in takers.iter().enumerate().filter(|(_, taker)| of_pass(taker)) {
+        let in_order = order.iter().filter_map(|at| Some((*at, takers.get(*at)?)));
+        for (at, taker) in in_order.filter(|(_, taker)| of_pass(taker)) {
             for share in taker.claim.explains.iter().filter(|share| share.tie == tie) {
                 let amount = left.take(scene, share);
                 if amount.is_zero() {

@@ -53,7 +53,7 @@ pub fn answer(scene: &Scene<'_>, reading: &Reading, question: &Question, knowled
         protocol: protocol.map(str::to_owned),
         review_note: match question.review_below {
             Some(floor) if is_floored => Some(describe::below_floor(reading.confidence, floor)),
-            _ => needs_review.then(|| review_note(scene, reading, &lines, treatments)),
+            _ => needs_review.then(|| review_note(scene, reading, &lines, &assets, treatments)),
         },
         grey_area: position.grey.map(grey_area),
         chain_corrected: None,
@@ -143,7 +143,13 @@ fn grey_area(grey: GreyPosition<'_>) -> GreyArea {
 }
 
 /// Why a person should look, most serious reason first: what was seen, what is missing, and what to look at.
-fn review_note(scene: &Scene<'_>, reading: &Reading, lines: &[Line<'_>], treatments: &Treatments) -> String {
+fn review_note(
+    scene: &Scene<'_>,
+    reading: &Reading,
+    lines: &[Line<'_>],
+    assets: &Assets,
+    treatments: &Treatments,
+) -> String {
     let mut reasons: Vec<String> = reading.doubts.iter().map(describe::doubt).collect();
     if !reading.residual.is_empty() && !reading.claims.is_empty() {
         let is_open = |at: usize| scene.legs.get(at).filter(|_| reading.residual.contains(at));
@@ -157,8 +163,7 @@ fn review_note(scene: &Scene<'_>, reading: &Reading, lines: &[Line<'_>], treatme
         );
     }
     if reading.is_leaning() && scene.actors.is_empty() {
-        let moved = assets_of(scene, &scene.legs, |at| scene.legs.get(at).map(|leg| leg.amount));
-        let seen = describe::parties(&moved);
+        let seen = describe::parties(assets);
         let hint = match reading.category {
             Category::Unclassified => String::new(),
             category => format!("; the leaning is `{}`", category.name()),

@@ -199,36 +199,25 @@ fn entry(line: &Line<'_>, direction: Direction, is_both: bool) -> Entry {
         (Action::Ignore, _) => Entry::Ignore,
         (Action::NoEntry, In) if line.category == Category::NftMint => Entry::Acquire,
         (Action::NoEntry | Action::CarryBasis, In) if carries_alone(line.category) => Entry::CarryIn,
+        (action, Out) if is_both && is_kept(action) => Entry::CarryOut,
+        (action, In) if is_both && is_kept(action) => Entry::CarryIn,
+        (Action::NoEntry | Action::OpenLiability, Out) => Entry::Lock,
+        (Action::NoEntry | Action::CloseLiability, In) => Entry::Unlock,
         (
             Action::CarryBasis | Action::Lock | Action::PledgeCollateral | Action::Unlock | Action::ReleaseCollateral,
-            Out,
-        ) if is_both => Entry::CarryOut,
-        (
-            Action::CarryBasis | Action::Lock | Action::PledgeCollateral | Action::Unlock | Action::ReleaseCollateral,
-            In,
-        ) if is_both => Entry::CarryIn,
-        (
-            Action::CarryBasis
-            | Action::Lock
-            | Action::PledgeCollateral
-            | Action::Unlock
-            | Action::ReleaseCollateral
-            | Action::NoEntry
-            | Action::OpenLiability,
-            Out,
-        ) => Entry::Lock,
-        (
-            Action::CarryBasis
-            | Action::Lock
-            | Action::PledgeCollateral
-            | Action::Unlock
-            | Action::ReleaseCollateral
-            | Action::NoEntry
-            | Action::CloseLiability,
-            In,
-        ) => Entry::Unlock,
+            _,
+        ) => match direction {
+            Out => Entry::Lock,
+            In => Entry::Unlock,
+        },
         (Action::ExpenseFee, In) | (Action::WriteOff | Action::Review, _) => Entry::Open,
     }
+}
+
+/// The wallet still owns what it owned, in another form or place: with a token for it, cost passes on.
+fn is_kept(action: LedgerAction) -> bool {
+    use LedgerAction::{CarryBasis, Lock, PledgeCollateral, ReleaseCollateral, Unlock};
+    matches!(action, CarryBasis | Lock | PledgeCollateral | Unlock | ReleaseCollateral)
 }
 
 /// What was held before is held on, though its old form shows no leg.
