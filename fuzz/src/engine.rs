@@ -27,8 +27,8 @@ use crate::contract;
 #[expect(clippy::expect_used, reason = "without rules there is nothing to hold")]
 static KNOWLEDGE: LazyLock<Knowledge> = LazyLock::new(|| Knowledge::embedded().expect("embedded packs load"));
 /// Events and calls that some pack knows.
-static TOPICS: LazyLock<Vec<B256>> = LazyLock::new(|| KNOWLEDGE.rules.topics().collect());
-static SELECTORS: LazyLock<Vec<[u8; 4]>> = LazyLock::new(|| KNOWLEDGE.rules.selectors().collect());
+static TOPICS: LazyLock<Vec<B256>> = LazyLock::new(|| KNOWLEDGE.rules.topics());
+static SELECTORS: LazyLock<Vec<[u8; 4]>> = LazyLock::new(|| KNOWLEDGE.rules.selectors());
 static CHAIN: LazyLock<Arc<Chain>> = LazyLock::new(|| Arc::new(cases::chain("ethereum", WETH)));
 static SOLANA: LazyLock<Arc<Chain>> = LazyLock::new(|| Arc::new(cases::chain("solana", Address::ZERO)));
 

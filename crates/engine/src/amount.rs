@@ -20,8 +20,12 @@ impl fmt::Display for Amount {
 impl Amount {
     /// No exponent, no trailing zeros, no rounding, whatever the decimals (0 to 255) or size.
     pub fn text(&self) -> String {
-        let mut buffer = [b'0'; DIGITS_MAX];
-        let digits = digits(self.raw, &mut buffer);
+        let (mut small, mut large) = (itoa::Buffer::new(), [b'0'; DIGITS_MAX]);
+        let digits = match u128::try_from(self.raw) {
+            Ok(0) => "",
+            Ok(raw) => small.format(raw),
+            Err(_) => digits(self.raw, &mut large),
+        };
         let places = usize::from(self.decimals.unwrap_or(0));
         let (whole, fraction) = digits.split_at_checked(digits.len().saturating_sub(places)).unwrap_or_default();
         let fraction = fraction.trim_end_matches('0');

@@ -36,7 +36,7 @@ pub fn answer(scene: &Scene<'_>, reading: &Reading, question: &Question, knowled
     let description = describe_lines(scene, reading, &lines, headline, &assets, &position, needs_review);
     let steps = steps::steps(scene, reading, &lines, needs_review);
     let of_lines = steps.as_ref().map(|steps| steps.of_lines.as_slice()).unwrap_or_default();
-    let postings = books::postings(scene, &lines, of_lines, needs_review);
+    let postings = books::postings(scene, &assets, &lines, of_lines, needs_review);
     let steps = steps.map(|steps| steps.steps);
     Classification {
         api_version: API_VERSION,

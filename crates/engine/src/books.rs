@@ -5,7 +5,7 @@ use alloy_primitives::U256;
 use crate::adjudicate::{self, Reading};
 use crate::amount::Amount;
 use crate::category::Category;
-use crate::classification::{Entry, Posting, Side};
+use crate::classification::{Assets, Entry, Posting, Side};
 use crate::legs::Direction;
 use crate::opinion::Opinion;
 use crate::position::{Position, circumstances, position};
@@ -97,7 +97,13 @@ pub fn headline<'a, 'b>(reading: &Reading, lines: &'b [Line<'a>]) -> Option<&'b 
 
 /// How every unit of every leg is booked. `steps` tells the step of each line, where the answer has steps; `needs_review` leaves all but gas
 /// to a person.
-pub fn postings(scene: &Scene<'_>, lines: &[Line<'_>], steps: &[Option<usize>], needs_review: bool) -> Vec<Posting> {
+pub fn postings(
+    scene: &Scene<'_>,
+    assets: &Assets,
+    lines: &[Line<'_>],
+    steps: &[Option<usize>],
+    needs_review: bool,
+) -> Vec<Posting> {
     let mut posted = Vec::new();
     for (line, step) in lines.iter().zip(steps.iter().copied().chain(std::iter::repeat(None))) {
         let has = |direction| {
@@ -117,15 +123,17 @@ pub fn postings(scene: &Scene<'_>, lines: &[Line<'_>], steps: &[Option<usize>], 
         .filter_map(|unit| {
             let leg = scene.legs.get(unit.leg)?;
             let sent = scene.legs.partition_point(|leg| leg.direction == Direction::Out);
-            let (side, index) = match leg.direction {
-                Direction::Out => (Side::Sent, unit.leg),
-                Direction::In => (Side::Received, unit.leg.saturating_sub(sent)),
+            let (side, index, printed) = match leg.direction {
+                Direction::Out => (Side::Sent, unit.leg, &assets.sent),
+                Direction::In => (Side::Received, unit.leg.saturating_sub(sent), &assets.received),
             };
+            let whole = printed.get(index).filter(|_| unit.amount == leg.amount).map(|printed| printed.amount.clone());
+            let part = || Amount { raw: unit.amount, decimals: scene.decimals(leg.asset) }.text();
             let is_open = needs_review || unit.entry == Entry::Open;
             Some(Posting {
                 side,
                 index,
-                amount: Amount { raw: unit.amount, decimals: scene.decimals(leg.asset) }.text(),
+                amount: whole.unwrap_or_else(part),
                 entry: if is_open { Entry::Open } else { unit.entry },
                 category: unit.category,
                 treatment: unit.treatment,
@@ -134,10 +142,10 @@ pub fn postings(scene: &Scene<'_>, lines: &[Line<'_>], steps: &[Option<usize>], 
             })
         })
         .collect();
-    postings.extend(scene.gas.map(|gas| Posting {
+    postings.extend(assets.gas.as_ref().map(|gas| Posting {
         side: Side::Gas,
         index: 0,
-        amount: Amount { raw: gas, decimals: Some(scene.chain.native_decimals) }.text(),
+        amount: gas.amount.clone(),
         entry: Entry::Expense,
         category: Category::FeePayment,
         treatment: Treatment::Expense,

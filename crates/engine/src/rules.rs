@@ -13,7 +13,8 @@ pub mod solana;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use alloy_primitives::{Address, B256, FixedBytes};
+use alloy_primitives::map::{AddressMap, AddressSet, B256Map, SelectorMap};
+use alloy_primitives::{Address, B256, Selector};
 
 use compile::{AccrualRule, ActorRule, CallRule, EventRule, NftRule};
 pub use file::EVERY_CHAIN;
@@ -97,7 +98,7 @@ pub struct Holder {
 #[derive(Debug, Default)]
 pub struct ChainRules {
     /// Contract to the packs and roles that vouch for it.
-    contracts: BTreeMap<Address, Vec<Holder>>,
+    contracts: AddressMap<Vec<Holder>>,
     known: PrefixFilter,
     factories: Vec<Factory>,
     fees: Vec<u32>,
@@ -107,20 +108,20 @@ pub struct ChainRules {
     same: BTreeMap<Address, Address>,
     /// Folded symbols of canonical tokens, and their contracts. A canonical token never collides, even once renamed.
     canonical_symbols: BTreeSet<String>,
-    canonical: BTreeSet<Address>,
+    canonical: AddressSet,
 }
 
 #[derive(Debug)]
 pub struct Rules {
     pub packs: Vec<Pack>,
-    events: BTreeMap<B256, Vec<EventRule>>,
-    calls: BTreeMap<FixedBytes<4>, Vec<CallRule>>,
+    events: B256Map<Vec<EventRule>>,
+    calls: SelectorMap<Vec<CallRule>>,
     /// By pack, then by role.
     transfers: Vec<BTreeMap<String, Vec<TransferRule>>>,
     lures: Vec<String>,
     deposits: Vec<DepositRow>,
-    actors: BTreeMap<B256, Vec<ActorRule>>,
-    accruals: BTreeMap<B256, Vec<AccrualRule>>,
+    actors: B256Map<Vec<ActorRule>>,
+    accruals: B256Map<Vec<AccrualRule>>,
     /// Topics of `events` and `actors`.
     known_topics: PrefixFilter,
     /// Events that only one protocol logs.
@@ -253,7 +254,7 @@ impl Rules {
         self.own.contains(topic0)
     }
 
-    pub fn calls(&self, selector: &FixedBytes<4>) -> &[CallRule] {
+    pub fn calls(&self, selector: &Selector) -> &[CallRule] {
         self.calls.get(selector).map_or(&[], Vec::as_slice)
     }
 
@@ -306,9 +307,11 @@ impl Rules {
         self.deposits.iter().find(|row| row.covers(kind))
     }
 
-    /// Every event that some rule listens to.
-    pub fn topics(&self) -> impl Iterator<Item = B256> {
-        self.events.keys().copied()
+    /// Every event that some rule listens to, sorted.
+    pub fn topics(&self) -> Vec<B256> {
+        let mut topics: Vec<B256> = self.events.keys().copied().collect();
+        topics.sort_unstable();
+        topics
     }
 
     pub fn event_rules(&self) -> impl Iterator<Item = &EventRule> {
@@ -319,9 +322,11 @@ impl Rules {
         self.calls.values().flatten()
     }
 
-    /// Every call that some rule knows.
-    pub fn selectors(&self) -> impl Iterator<Item = [u8; 4]> {
-        self.calls.keys().map(|selector| selector.0)
+    /// Every call that some rule knows, sorted.
+    pub fn selectors(&self) -> Vec<[u8; 4]> {
+        let mut selectors: Vec<[u8; 4]> = self.calls.keys().map(|selector| selector.0).collect();
+        selectors.sort_unstable();
+        selectors
     }
 
     /// Packs, contracts, events, calls and instructions.

@@ -3,6 +3,7 @@
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use alloy_primitives::{U256, hex};
@@ -89,6 +90,7 @@ pub struct Scene<'a> {
     pub ground: Ground<'a>,
     pub own: OnceCell<Vec<Own>>,
     pub links: OnceCell<Links>,
+    pub exchanged: OnceCell<Vec<usize>>,
 }
 
 /// What a balance grew by since the chain last told, which is minted together with what was put in or taken out.
@@ -137,11 +139,15 @@ impl Scene<'_> {
 
     /// The wallet's own movements of one asset in one direction, by amount.
     pub fn moved(&self, direction: Direction, asset: Asset) -> &[Own] {
+        self.own().get(self.moved_range(direction, asset)).unwrap_or_default()
+    }
+
+    fn moved_range(&self, direction: Direction, asset: Asset) -> Range<usize> {
         let own = self.own();
         let start = own.partition_point(|own| (own.direction, own.asset) < (direction, asset));
         let from_here = own.get(start..).unwrap_or_default();
         let length = from_here.partition_point(|own| (own.direction, own.asset) == (direction, asset));
-        from_here.get(..length).unwrap_or_default()
+        start..start.saturating_add(length)
     }
 
     /// Sorted, so that a transaction of many movements takes a binary search per log and not a scan.
@@ -162,15 +168,22 @@ impl Scene<'_> {
     /// What these movements come to in the direction of the leg, net of what came back by them. More than the leg where others took some of it
     /// on.
     pub fn net(&self, leg: &Leg, is_of_them: impl Fn(&Own) -> bool) -> Net {
-        let (mut ahead, mut back, mut moves) = (U256::ZERO, U256::ZERO, MoveSet::default());
+        let mut moves = MoveSet::default();
         let are_told_apart = self.own().len() <= MoveSet::MAX;
-        for (at, own) in self.own().iter().enumerate().filter(|(_, own)| own.asset == leg.asset && is_of_them(own)) {
-            let sum = if own.direction == leg.direction { &mut ahead } else { &mut back };
-            *sum = sum.saturating_add(own.amount);
-            if are_told_apart {
-                moves.insert(at);
+        let mut sum = |direction| {
+            let moved = self.moved_range(direction, leg.asset);
+            let mut sum = U256::ZERO;
+            for (at, own) in
+                moved.clone().zip(self.own().get(moved).unwrap_or_default()).filter(|(_, own)| is_of_them(own))
+            {
+                sum = sum.saturating_add(own.amount);
+                if are_told_apart {
+                    moves.insert(at);
+                }
             }
-        }
+            sum
+        };
+        let (ahead, back) = (sum(leg.direction), sum(leg.direction.opposite()));
         Net { amount: ahead.saturating_sub(back), moves }
     }
 
@@ -183,12 +196,19 @@ impl Scene<'_> {
     }
 
     /// The groups of accounts that both took something from the wallet and gave something to it.
-    pub fn exchanged_with(&self) -> BTreeSet<usize> {
-        let groups = |direction| {
-            let own = self.own().iter().filter(move |own| own.direction == direction && !own.amount.is_zero());
-            own.filter_map(|own| self.links().group(own.counterparty())).collect::<BTreeSet<usize>>()
-        };
-        groups(Direction::Out).intersection(&groups(Direction::In)).copied().collect()
+    pub fn exchanged_with(&self) -> &[usize] {
+        self.exchanged.get_or_init(|| {
+            let groups = |direction| {
+                let own = self.own().iter().filter(move |own| own.direction == direction && !own.amount.is_zero());
+                let mut groups: Vec<usize> = own.filter_map(|own| self.links().group(own.counterparty())).collect();
+                groups.sort_unstable();
+                groups.dedup();
+                groups
+            };
+            let (mut took, gave) = (groups(Direction::Out), groups(Direction::In));
+            took.retain(|group| gave.binary_search(group).is_ok());
+            took
+        })
     }
 
     /// Whether all of the leg moved between the caller's own wallets, not only its largest part.

@@ -26,10 +26,8 @@ impl LegSet {
     }
 
     pub fn all(count: usize) -> Self {
-        (0..count.min(LEGS_MAX)).fold(Self::EMPTY, |mut set, leg| {
-            set.insert(leg);
-            set
-        })
+        let places = u32::try_from(count.min(LEGS_MAX)).unwrap_or(u128::BITS);
+        Self(1_u128.checked_shl(places).map_or(u128::MAX, |past| past.wrapping_sub(1)))
     }
 
     pub fn union(self, other: Self) -> Self {
@@ -52,8 +50,14 @@ impl LegSet {
         self.0.count_ones()
     }
 
+    /// In the order of the legs.
     pub fn iter(self) -> impl Iterator<Item = usize> {
-        (0..LEGS_MAX).filter(move |leg| self.contains(*leg))
+        let mut left = self.0;
+        std::iter::from_fn(move || {
+            let lowest = (left != 0).then(|| left.trailing_zeros())?;
+            left &= left.wrapping_sub(1);
+            usize::try_from(lowest).ok()
+        })
     }
 }
 

@@ -59,7 +59,7 @@ fn words() -> impl Strategy<Value = B256> {
 
 /// Topics that some rule or reader listens to, and noise.
 fn topics() -> impl Strategy<Value = B256> {
-    let known: Vec<B256> = KNOWLEDGE.rules.topics().collect();
+    let known = KNOWLEDGE.rules.topics();
     let movements = [
         "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef",
         "c3d58168c5ae7397731d063d5bbf3d657854427343f4c083240f7aacaa2d0f62",
@@ -102,7 +102,7 @@ fn internal() -> impl Strategy<Value = InternalValue> {
 }
 
 fn calldata() -> impl Strategy<Value = Bytes> {
-    let selectors: Vec<[u8; 4]> = KNOWLEDGE.rules.selectors().collect();
+    let selectors = KNOWLEDGE.rules.selectors();
     let call =
         (prop::sample::select(selectors), prop::collection::vec(words(), 0..12)).prop_map(|(selector, words)| {
             let mut bytes = selector.to_vec();

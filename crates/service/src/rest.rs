@@ -3,14 +3,10 @@
 pub(crate) mod body;
 pub(crate) mod quota;
 
-use std::sync::Arc;
-
 use axum::Json;
 use axum::extract::State;
 use engine::Classification;
-use engine::classification::API_VERSION;
-use serde::Serialize;
-use utoipa::ToSchema;
+use engine::classification::BatchResponse;
 
 use crate::app::{AdmittedCall, BatchRequest, CategoryList, ChainList, SingleRequest};
 use crate::error::ApiError;
@@ -32,20 +28,9 @@ pub(crate) async fn classify(
     State(web): State<Web>,
     call: AdmittedCall,
     JsonBody(request): JsonBody<SingleRequest>,
-) -> Result<JsonAnswer<Arc<Classification>>, ApiError> {
-    web.app.classify(call, request.item()?).await.map(JsonAnswer)
-}
-
-/// One result per item, in input order.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct BatchResponse {
-    /// Always `v1`.
-    #[schema(value_type = String, pattern = "^v1$")]
-    api_version: &'static str,
-    /// The number of results.
-    count: usize,
-    #[schema(value_type = Vec<Classification>)]
-    results: Vec<Arc<Classification>>,
+) -> Result<JsonAnswer, ApiError> {
+    let row = web.app.classify(call, request.item()?).await?;
+    JsonAnswer::written(|bytes| row.write_json(bytes))
 }
 
 /// Classify up to 100 transactions
@@ -64,9 +49,9 @@ pub(crate) async fn classify_batch(
     State(web): State<Web>,
     call: AdmittedCall,
     JsonBody(request): JsonBody<BatchRequest>,
-) -> Result<JsonAnswer<BatchResponse>, ApiError> {
+) -> Result<JsonAnswer, ApiError> {
     let results = web.app.classify_batch(call, request.items()?).await?;
-    Ok(JsonAnswer(BatchResponse { api_version: API_VERSION, count: results.len(), results }))
+    JsonAnswer::written(|bytes| BatchResponse::of(results).write_json(bytes))
 }
 
 /// The chains that this instance serves

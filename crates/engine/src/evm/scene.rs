@@ -121,6 +121,7 @@ pub fn read<'a>(
         ground: Ground::Evm { facts, known },
         own: OnceCell::new(),
         links: OnceCell::new(),
+        exchanged: OnceCell::new(),
     };
     Ok(EvmScene { scene, facts, perspective, known, logged: OnceCell::new() })
 }

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use alloy_primitives::{B256, FixedBytes};
+use alloy_primitives::B256;
+use alloy_primitives::map::{B256Map, SelectorMap};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use toml::Spanned;
@@ -23,11 +24,11 @@ const SOURCES_MIN: usize = 2;
 #[derive(Default)]
 pub(super) struct Loader {
     packs: Vec<Pack>,
-    events: BTreeMap<B256, Vec<EventRule>>,
-    calls: BTreeMap<FixedBytes<4>, Vec<CallRule>>,
+    events: B256Map<Vec<EventRule>>,
+    calls: SelectorMap<Vec<CallRule>>,
     transfers: Vec<BTreeMap<String, Vec<TransferRule>>>,
-    actors: BTreeMap<B256, Vec<ActorRule>>,
-    accruals: BTreeMap<B256, Vec<AccrualRule>>,
+    actors: B256Map<Vec<ActorRule>>,
+    accruals: B256Map<Vec<AccrualRule>>,
     chains: BTreeMap<String, ChainRules>,
     solana: SolanaRules,
     faults: Vec<Fault>,

@@ -160,6 +160,7 @@ pub fn read<'a>(
         ground: Ground::Solana { facts, rules },
         own: OnceCell::new(),
         links: OnceCell::new(),
+        exchanged: OnceCell::new(),
     };
     let rents = ledger.as_ref().map_or_else(Vec::new, Ledger::rents);
     let lost = ledger.as_ref().map_or_else(Vec::new, |ledger| ledger.lost(wallet));

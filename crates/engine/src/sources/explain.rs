@@ -1,7 +1,5 @@
 //! From a rule's words about legs to the legs of this scene.
 
-use std::collections::BTreeSet;
-
 use alloy_primitives::{Address, B256, U256, address};
 
 use crate::asset::{Account, Asset};
@@ -214,31 +212,34 @@ fn is_named_in_call(scene: &EvmScene<'_>, speaker: Speaker, account: Address) ->
 }
 
 /// Whose movements belong to a speaker.
-struct Flow {
+struct Flow<'a> {
     speaker: Speaker,
-    groups: BTreeSet<usize>,
+    /// The groups of the speaker, and of what the wallet called.
+    anchors: [Option<usize>; 2],
+    exchanged: &'a [usize],
     is_exchange: bool,
 }
 
-impl Flow {
-    fn of(scene: &EvmScene<'_>, speaker: Speaker) -> Self {
+impl<'a> Flow<'a> {
+    fn of(scene: &'a EvmScene<'_>, speaker: Speaker) -> Self {
         let links = scene.links();
         let called = scene.facts.transaction.to.filter(|_| scene.acts);
         let is_exchange = speaker.means.meaning().nature == Nature::Exchange;
         // What the wallet itself called: for an exchange whoever it is, else only a contract that some pack lists.
         let called = called.filter(|called| is_exchange || !scene.known.holders(*called).is_empty());
-        let anchors = std::iter::once(speaker.contract).chain(called);
-        let mut groups: BTreeSet<usize> = anchors.filter_map(|anchor| links.group(anchor.into())).collect();
-        if is_exchange {
-            groups.extend(scene.exchanged_with());
-        }
-        Self { speaker, groups, is_exchange }
+        let anchors = [Some(speaker.contract), called].map(|anchor| links.group(anchor?.into()));
+        let exchanged = if is_exchange { scene.exchanged_with() } else { &[] };
+        Self { speaker, anchors, exchanged, is_exchange }
+    }
+
+    fn is_linked(&self, group: usize) -> bool {
+        self.anchors.contains(&Some(group)) || self.exchanged.binary_search(&group).is_ok()
     }
 
     fn takes(&self, scene: &EvmScene<'_>, own: &Own) -> bool {
         let Some(party) = own.counterparty().evm() else { return false };
         let is_of_pack = || scene.known.holders(party).iter().any(|holder| holder.pack == self.speaker.pack);
-        let is_linked = || scene.links().group(party.into()).is_some_and(|group| self.groups.contains(&group));
+        let is_linked = || scene.links().group(party.into()).is_some_and(|group| self.is_linked(group));
         // A token that taxes its own transfers keeps a part of what is traded.
         let is_tax = self.is_exchange && own.asset.contract() == Some(own.other);
         own.other.is_zero() || is_tax || party == self.speaker.contract || is_of_pack() || is_linked()

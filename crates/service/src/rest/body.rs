@@ -5,7 +5,6 @@ use axum::body::to_bytes;
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::ApiError;
@@ -54,14 +53,18 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
 }
 
 /// An answer as JSON, written in one go.
-pub(crate) struct JsonAnswer<T>(pub(crate) T);
+pub(crate) struct JsonAnswer(Vec<u8>);
 
-impl<T: Serialize> IntoResponse for JsonAnswer<T> {
-    fn into_response(self) -> Response {
+impl JsonAnswer {
+    pub(crate) fn written(write: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>) -> Result<Self, ApiError> {
         let mut bytes = Vec::with_capacity(ANSWER_BYTES);
-        match serde_json::to_writer(&mut bytes, &self.0) {
-            Ok(()) => ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], bytes).into_response(),
-            Err(_) => ApiError::Internal.into_response(),
-        }
+        write(&mut bytes).map_err(|_| ApiError::Internal)?;
+        Ok(Self(bytes))
+    }
+}
+
+impl IntoResponse for JsonAnswer {
+    fn into_response(self) -> Response {
+        ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], self.0).into_response()
     }
 }

@@ -39,6 +39,7 @@ impl Loader {
                 }
             }
         }
+        found.sort_by(|a, b| (&a.file, a.line, &a.what).cmp(&(&b.file, b.line, &b.what)));
         self.faults.extend(found);
     }
 
