@@ -81,6 +81,7 @@ pub fn evm_answers(bytes: &[u8]) {
         receipt,
         block: Some(Block { number, timestamp: BLOCK_SECONDS, finalized: true }),
         internal,
+        holdings: BTreeMap::new(),
         balances: BTreeMap::new(),
         tokens: BTreeMap::new(),
         also_on: Vec::new(),

@@ -11,12 +11,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use alloy_primitives::{Address, B256, U64, U256};
+use alloy_primitives::{Address, B256, Bytes, U64, U256, hex};
 use engine::evm::json::{EvmTransaction, Receipt};
-use engine::evm::{BalanceChange, InternalValue};
+use engine::evm::{BalanceChange, Holding, HoldingChange, InternalValue};
 use engine::{Block, Chain, EvmFacts, Facts, Need, TxHash};
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, join_all};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -38,6 +38,8 @@ const HEAD_PATIENCE_SECONDS_MAX: u64 = 3;
 /// Times that a receipt is asked for when the node has the transaction but not yet its receipt.
 const RECEIPT_TRIES_MAX: usize = 2;
 const RECEIPT_WAIT_MILLIS: u64 = 150;
+/// `balanceOf(address)`
+const BALANCE_OF: [u8; 4] = hex!("70a08231");
 
 #[derive(Debug)]
 pub(crate) struct EvmChain {
@@ -233,6 +235,7 @@ impl EvmChain {
             internal,
             balances: BTreeMap::new(),
             tokens: BTreeMap::new(),
+            holdings: BTreeMap::new(),
             also_on: Vec::new(),
             unasked: Vec::new(),
         })
@@ -330,16 +333,19 @@ impl EvmChain {
     }
 
     async fn answered(&self, mut facts: Arc<EvmFacts>, needs: &[Need]) -> Result<Arc<EvmFacts>, UpstreamError> {
-        let (mut tokens, mut account, mut wants_trace) = (Vec::new(), None, false);
+        let (mut tokens, mut holdings, mut account, mut wants_trace) = (Vec::new(), Vec::new(), None, false);
         for need in needs {
             match need {
                 Need::Token(token) => tokens.extend(token.evm()),
                 Need::Balance(holder) => account = holder.evm(),
+                Need::Holding { token, holder, shares } => {
+                    holdings.extend(token.evm().zip(holder.evm()).map(|held| (held, *shares)));
+                }
                 Need::InternalValue => wants_trace = true,
             }
         }
         let number = facts.block.map_or(0, |block| block.number);
-        let (metadata, internal, balance) = tokio::join!(
+        let (metadata, internal, balance, holdings) = tokio::join!(
             self.tokens.metadata(&self.node, &tokens),
             async {
                 if !wants_trace {
@@ -349,14 +355,35 @@ impl EvmChain {
                 Some(self.believed(trace, &facts.transaction, &facts.receipt).await)
             },
             async { Some((account?, self.balance(account?, number).await)) },
+            join_all(holdings.into_iter().map(|(held, shares)| async move {
+                (held, self.holding(held, shares, number).await)
+            })),
         );
         let changed = Arc::make_mut(&mut facts);
         changed.tokens.extend(metadata?);
         changed.balances.extend(balance);
+        changed.holdings.extend(holdings);
         if let Some(internal) = internal {
             changed.internal = internal;
         }
         Ok(facts)
+    }
+
+    /// What an account has of a token before and after a block.
+    async fn holding(&self, (token, holder): (Address, Address), shares: [u8; 4], block: u64) -> HoldingChange {
+        let view = |selector: [u8; 4], number: u64| async move {
+            let data = Bytes::from([selector.as_slice(), holder.into_word().as_slice()].concat());
+            let params = json!([{ "to": token, "data": data }, U64::from(number)]);
+            let answer = self.node.call("eth_call", params).await.ok()?;
+            let words = read::<Bytes>(&answer, "view").ok()?;
+            words.first_chunk::<32>().map(|word| U256::from_be_bytes(*word))
+        };
+        let at = |number: u64| async move {
+            let (balance, shares) = tokio::join!(view(BALANCE_OF, number), view(shares, number));
+            Some(Holding { balance: balance?, shares: shares? })
+        };
+        let (before, after) = tokio::join!(at(block.saturating_sub(1)), at(block));
+        HoldingChange { before, after }
     }
 
     async fn balance(&self, account: Address, block: u64) -> BalanceChange {

@@ -170,9 +170,16 @@ fn accepted_claims(scene: &Scene<'_>, opinions: &[Opinion]) -> Vec<Opinion> {
     let whole = kept.iter().filter(|claim| is_whole(claim)).map(|claim| claim.opinion.strength).max();
     // A spam claim excludes every other claim.
     let is_spam = kept.iter().any(|claim| claim.opinion.category == Category::Spam);
+    // What accompanies another claim is part of what that one saw as one amount, where it states how much of it.
+    let is_stated = |claim: &Claim<'_>| {
+        is_accessory(claim.opinion) && claim.opinion.explains.iter().all(|share| share.tie == Tie::Stated)
+    };
+    let stands_beside = |claim: &Claim<'_>, whole| {
+        claim.opinion.strength > whole || (claim.opinion.strength == whole && is_stated(claim))
+    };
     kept.into_iter()
         .filter(|claim| !is_spam || claim.opinion.category == Category::Spam)
-        .filter(|claim| is_whole(claim) || whole.is_none_or(|whole| claim.opinion.strength > whole))
+        .filter(|claim| is_whole(claim) || whole.is_none_or(|whole| stands_beside(claim, whole)))
         .map(|claim| claim.opinion.clone())
         .collect()
 }

@@ -24,7 +24,7 @@ use crate::confidence;
 use crate::evm::json::{EvmTransaction, Log, Receipt};
 use crate::evm::movements::{TRANSFER, TRANSFER_SINGLE};
 use crate::evm::trace::InternalTransfer;
-use crate::evm::{EvmFacts, InternalValue};
+use crate::evm::{EvmFacts, Holding, HoldingChange, InternalValue};
 use crate::knowledge::Knowledge;
 use crate::question::Question;
 use crate::read::FamilyScene;
@@ -180,6 +180,7 @@ pub fn plain(chain: Chain, from: Address, to: Address, logs: Vec<Log>) -> EvmFac
         internal: InternalValue::Traced { transfers: Vec::new(), failed: false },
         balances: BTreeMap::new(),
         tokens: BTreeMap::new(),
+        holdings: BTreeMap::new(),
         also_on: Vec::new(),
         unasked: Vec::new(),
     }
@@ -206,6 +207,9 @@ pub fn chain(slug: &str, wrapped: Address) -> Chain {
         endpoints: Vec::new(),
     }
 }
+
+/// The wallet's shares of a rebased token in a case.
+const CASE_SHARES: u64 = 1000;
 
 /// Accounts and tokens of a case have addresses made from their names.
 fn account_of(name: &str) -> Address {
@@ -248,7 +252,26 @@ impl EvmStage<'_> {
         facts.transaction.input = input.unwrap_or(facts.transaction.input);
         facts.internal = InternalValue::Traced { transfers, failed: false };
         facts.tokens = tokens;
+        for text in &case.balances {
+            let (token, change) = self.balances(text)?;
+            facts.holdings.insert((token, account_of("wallet")), change);
+        }
         Ok(facts)
+    }
+
+    /// `token: 1000 > 1003`
+    fn balances(&self, text: &str) -> Result<(Address, HoldingChange), String> {
+        let wrong = || format!("`{text}` is not `token: 1000 > 1003`");
+        let (token, change) = text.split_once(':').ok_or_else(wrong)?;
+        let (before, after) = change.split_once('>').ok_or_else(wrong)?;
+        let [before, after] = [before, after].map(|text| text.trim().parse::<U256>().ok());
+        let shares = U256::from(CASE_SHARES);
+        let held = |balance: Option<U256>| balance.map(|balance| Holding { balance, shares });
+        let (before, after) = (held(before), held(after));
+        if before.is_none() || after.is_none() {
+            return Err(wrong());
+        }
+        Ok((self.account(token.trim())?, HoldingChange { before, after }))
     }
 
     fn account(&self, name: &str) -> Result<Address, String> {
@@ -417,7 +440,8 @@ fn events(file: &PackFile) -> impl Iterator<Item = EventShape> {
     let nfts = file.nft.iter().flat_map(|row| std::iter::once(&row.moved).chain(&row.named));
     let nfts = nfts.map(|text| (text.get_ref(), None));
     let accruals = file.accrual.iter().map(|row| (row.signature.get_ref(), None));
-    let rows = rows.chain(actors).chain(beside).chain(nfts).chain(accruals);
+    let rebases = file.rebase.iter().map(|row| (row.signature.get_ref(), None));
+    let rows = rows.chain(actors).chain(beside).chain(nfts).chain(accruals).chain(rebases);
     rows.filter_map(|(text, topic0)| compile::event_shape(text, topic0).ok())
 }
 

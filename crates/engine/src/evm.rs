@@ -5,6 +5,7 @@ pub mod actor;
 pub mod json;
 pub mod movements;
 pub(crate) mod needs;
+pub mod rebases;
 pub mod scene;
 pub mod trace;
 
@@ -33,6 +34,8 @@ pub struct EvmFacts {
     pub internal: InternalValue,
     pub balances: BTreeMap<Address, BalanceChange>,
     pub tokens: BTreeMap<Address, Arc<Token>>,
+    /// By token and holder.
+    pub holdings: BTreeMap<(Address, Address), HoldingChange>,
     /// Other chains that hold a transaction of the same hash (possible before EIP-155).
     pub also_on: Vec<String>,
     /// Chains that may hold it too, but could not be asked.
@@ -49,6 +52,20 @@ pub enum InternalValue {
     },
     /// The node has no trace of it; balances are the next thing to ask for.
     Untraceable,
+}
+
+/// What an account held of a token before and after the block; `None` where no node could say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HoldingChange {
+    pub before: Option<Holding>,
+    pub after: Option<Holding>,
+}
+
+/// A balance, and what of it only transfers change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holding {
+    pub balance: U256,
+    pub shares: U256,
 }
 
 /// `None` in `balances` of a fact means that the node could not say.

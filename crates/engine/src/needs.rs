@@ -14,6 +14,8 @@ pub enum Need {
     InternalValue,
     /// The account's balance before and after the block.
     Balance(Account),
+    /// What the holder has of a token before and after the block: its balance, and the first word of the view with this selector.
+    Holding { token: Account, holder: Account, shares: [u8; 4] },
     /// What a token contract or mint says of itself.
     Token(Account),
 }

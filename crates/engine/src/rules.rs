@@ -16,7 +16,7 @@ use std::sync::Arc;
 use alloy_primitives::map::{AddressMap, AddressSet, B256Map, SelectorMap};
 use alloy_primitives::{Address, B256, Selector};
 
-use compile::{AccrualRule, ActorRule, CallRule, EventRule, NftRule};
+use compile::{AccrualRule, ActorRule, CallRule, EventRule, NftRule, RebaseRule};
 pub use file::EVERY_CHAIN;
 use file::{DepositRow, Derive, PackFile, TransferDirection};
 use filter::PrefixFilter;
@@ -122,6 +122,7 @@ pub struct Rules {
     deposits: Vec<DepositRow>,
     actors: B256Map<Vec<ActorRule>>,
     accruals: B256Map<Vec<AccrualRule>>,
+    rebases: B256Map<Vec<RebaseRule>>,
     /// Topics of `events` and `actors`.
     known_topics: PrefixFilter,
     /// Events that only one protocol logs.
@@ -242,6 +243,11 @@ impl Rules {
     /// How receipt tokens state by such an event what a balance grew by.
     pub fn accruals(&self, topic0: &B256) -> &[AccrualRule] {
         self.accruals.get(topic0).map_or(&[], Vec::as_slice)
+    }
+
+    /// Tokens that change every balance by such an event.
+    pub fn rebases(&self, topic0: &B256) -> &[RebaseRule] {
+        self.rebases.get(topic0).map_or(&[], Vec::as_slice)
     }
 
     pub fn actors(&self, topic0: &B256) -> &[ActorRule] {

@@ -62,6 +62,10 @@ pub enum Doubt {
     EffectsUnknown,
     /// Accounts of lookup tables that the node did not load.
     AccountsUnknown,
+    /// A token changed every balance, and what it came to for the wallet is not known.
+    RebaseUnknown,
+    /// A token made every balance smaller.
+    RebasedDown,
     /// Amounts that no ledger of 256 bits can hold: the contract's logs contradict themselves.
     AmountOverflow,
 }
@@ -83,6 +87,8 @@ pub struct Scene<'a> {
     pub movements: Vec<Movement>,
     /// What the wallet's balances grew by, as their tokens state it.
     pub accruals: Vec<Accrual>,
+    /// Interest on loans that is part of what was repaid, as the debt's token states it.
+    pub interest_paid: Vec<Accrual>,
     pub legs: Vec<Leg>,
     /// What the wallet paid for gas; `None` when someone else paid.
     pub gas: Option<U256>,
@@ -97,6 +103,8 @@ pub struct Scene<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Accrual {
     pub asset: Asset,
+    /// Interest earned, a rebase, or interest paid.
+    pub means: Category,
     pub amount: U256,
     pub at: Seen,
     pub rule: Arc<str>,

@@ -144,6 +144,7 @@ fn any_facts() -> impl Strategy<Value = EvmFacts> {
                 ..base.receipt
             },
             internal,
+            holdings: BTreeMap::new(),
             balances: BTreeMap::from([(from, change)]),
             tokens,
             ..base

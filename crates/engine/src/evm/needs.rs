@@ -21,6 +21,12 @@ pub(crate) fn needs(scene: &EvmScene<'_>) -> Vec<Need> {
         }
         InternalValue::Untraceable | InternalValue::Traced { .. } => {}
     }
+    let unheard = scene.rebases.iter().filter(|rebase| !facts.holdings.contains_key(&(rebase.token, scene.perspective)));
+    needs.extend(unheard.map(|rebase| Need::Holding {
+        token: rebase.token.into(),
+        holder: scene.perspective.into(),
+        shares: rebase.rule.shares.0,
+    }));
     let is_known = |contract: &Account| contract.evm().is_none_or(|token| facts.tokens.contains_key(&token));
     needs.extend(unknown_tokens(scene.listed_legs(), is_known));
     needs

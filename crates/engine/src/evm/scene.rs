@@ -5,8 +5,10 @@ use std::cell::OnceCell;
 use alloy_primitives::{Address, U256};
 
 use super::json::{Log, word_address};
+use super::accruals::{self, Stated};
 use super::movements::movements;
-use super::{BalanceChange, EvmFacts, InternalValue, LOGS_MAX, accruals, actor};
+use super::rebases::{self, Outcome as Rebased, Rebase};
+use super::{BalanceChange, EvmFacts, InternalValue, LOGS_MAX, actor};
 use crate::asset::{Account, Asset, Movement, Seen};
 use crate::hash::TxHash;
 use crate::legs::{Direction, LEGS_MAX, legs as net_legs, position, with_accrued};
@@ -22,6 +24,8 @@ pub struct EvmScene<'a> {
     pub perspective: Address,
     /// What the rules know of this chain.
     pub known: &'a ChainRules,
+    /// Of tokens that changed every balance; empty where the question names no wallet.
+    pub rebases: Vec<Rebase<'a>>,
     logged: OnceCell<Vec<Vec<usize>>>,
 }
 
@@ -61,10 +65,14 @@ pub fn read<'a>(
     let known = rules.on(facts.chain.rules_slug());
     let mut movements = if outcome == Outcome::Failed { Vec::new() } else { movements(facts, known) };
     let carried = actor::carried(facts, &movements, rules, known);
+    // Whose balances change is not logged: only a caller who names a wallet can be told.
+    let rebases = if question.wallet.is_some() { rebases::logged(facts, rules, known) } else { Vec::new() };
     let perspective = match question.wallet.as_ref() {
         None => carried.first().copied().unwrap_or(facts.transaction.from),
         Some(wallet) => {
-            wallet.evm().filter(|wallet| is_party(*wallet, facts, &movements)).ok_or(WalletNotInTransaction)?
+            let is_rebased = |wallet| rebases.iter().any(|rebase| rebase.outcome(facts, wallet) != Rebased::Unchanged);
+            let is_concerned = |wallet: &Address| is_party(*wallet, facts, &movements) || is_rebased(*wallet);
+            wallet.evm().filter(is_concerned).ok_or(WalletNotInTransaction)?
         }
     };
     let gas = (perspective == facts.transaction.from).then(|| gas(facts));
@@ -72,7 +80,16 @@ pub fn read<'a>(
     if outcome == Outcome::Succeeded {
         movements.extend(unseen_value(facts, perspective, gas, &movements, &mut doubts));
     }
-    let accruals = accruals::split(facts, rules, known, perspective, &mut movements);
+    let Stated { earned: mut accruals, paid: interest_paid } =
+        accruals::split(facts, rules, known, perspective, &mut movements);
+    for rebase in &rebases {
+        match rebase.outcome(facts, perspective) {
+            Rebased::Grew(accrual) => accruals.push(accrual),
+            Rebased::Shrank(_) => doubts.push(Doubt::RebasedDown),
+            Rebased::Unknown => doubts.push(Doubt::RebaseUnknown),
+            Rebased::Unchanged => {}
+        }
+    }
     let accrued = accruals.iter().map(|accrual| (accrual.asset, accrual.amount));
     let legs = match net_legs(&movements, perspective.into()).and_then(|legs| with_accrued(legs, accrued)) {
         Some(legs) => legs,
@@ -115,6 +132,7 @@ pub fn read<'a>(
         outcome,
         movements,
         accruals,
+        interest_paid,
         legs,
         gas,
         doubts,
@@ -123,7 +141,7 @@ pub fn read<'a>(
         links: OnceCell::new(),
         exchanged: OnceCell::new(),
     };
-    Ok(EvmScene { scene, facts, perspective, known, logged: OnceCell::new() })
+    Ok(EvmScene { scene, facts, perspective, known, rebases, logged: OnceCell::new() })
 }
 
 /// Before Byzantium a receipt has no status: the trace tells, and without one the gas does, in doubt.

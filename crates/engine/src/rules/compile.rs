@@ -3,14 +3,17 @@
 mod legs;
 mod shapes;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use alloy_primitives::{Address, B256, FixedBytes, U256};
+use alloy_primitives::{Address, B256, FixedBytes, Selector, U256, keccak256};
 
 pub use legs::{LegSpec, LegSubject};
 pub use shapes::{CallShape, EventShape, Layout, ParamFinder, call_shape, event_shape};
 
-use super::file::{AccrualRow, ActorRow, CallRow, Derive, EventRow, NftRow, TransferDirection};
+use toml::Spanned;
+
+use super::file::{AccrualRow, ActorRow, CallRow, Derive, EventRow, NftRow, PackFile, RebaseRow, TransferDirection};
 pub use super::path::Field;
 use crate::asset::NftKind;
 use crate::category::Category;
@@ -144,10 +147,62 @@ pub struct AccrualRule {
     pub value: Field,
     pub grew: Field,
     pub way: TransferDirection,
-    pub unless_symbol: String,
+    pub tokens: String,
+    pub debts: String,
+    pub debt_symbol: String,
+}
+
+/// A token that changes every balance at once.
+#[derive(Debug, Clone)]
+pub struct RebaseRule {
+    pub pack: usize,
+    pub id: Arc<str>,
+    pub event: EventShape,
+    role: String,
+    by: Option<String>,
+    /// The tokens of the role, by chain.
+    tokens: BTreeMap<String, Vec<Address>>,
+    pub shares: Selector,
+}
+
+impl RebaseRule {
+    /// The role of whoever logs it.
+    pub fn logged_by(&self) -> &str {
+        self.by.as_deref().unwrap_or(&self.role)
+    }
+
+    /// The tokens that this contract speaks for.
+    pub fn tokens(&self, emitter: Address, chain: &str) -> Vec<Address> {
+        match self.by {
+            None => vec![emitter],
+            Some(_) => self.tokens.get(chain).cloned().unwrap_or_default(),
+        }
+    }
 }
 
 type FaultText = String;
+
+pub fn rebase(pack: usize, stem: &str, row: &RebaseRow, file: &PackFile) -> Result<RebaseRule, FaultText> {
+    let event = event_shape(row.signature.get_ref(), None)?;
+    let name = row.signature.get_ref().split('(').next().unwrap_or_default();
+    let is_view = row.shares.strip_suffix("(address)").is_some_and(|name| {
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    });
+    if !is_view {
+        return Err(format!("`shares` is a view of one address, such as `sharesOf(address)`, and not `{}`", row.shares));
+    }
+    let addresses = |texts: &Vec<Spanned<String>>| texts.iter().filter_map(|text| text.get_ref().parse().ok()).collect();
+    let of_role = file.contracts.get(row.role.get_ref()).into_iter().flatten();
+    Ok(RebaseRule {
+        pack,
+        id: format!("{stem}/{name}").into(),
+        event,
+        role: row.role.get_ref().clone(),
+        by: row.by.clone(),
+        tokens: of_role.map(|(chain, texts)| (chain.clone(), addresses(texts))).collect(),
+        shares: Selector::from_slice(keccak256(&row.shares).get(..4).unwrap_or(&[0; 4])),
+    })
+}
 
 pub fn actor(pack: usize, row: &ActorRow) -> Result<ActorRule, FaultText> {
     let event = event_shape(row.signature.get_ref(), None)?;
@@ -167,8 +222,8 @@ pub fn actor(pack: usize, row: &ActorRow) -> Result<ActorRule, FaultText> {
 pub fn accrual(pack: usize, stem: &str, row: &AccrualRow) -> Result<AccrualRule, FaultText> {
     let event = event_shape(row.signature.get_ref(), None)?;
     let name = row.signature.get_ref().split('(').next().unwrap_or_default();
-    if row.unless_symbol.is_empty() {
-        return Err("`unless_symbol` tells debts apart, and every symbol holds an empty text".to_owned());
+    if row.debt_symbol.is_empty() {
+        return Err("`debt_symbol` tells debts apart, and every symbol holds an empty text".to_owned());
     }
     Ok(AccrualRule {
         pack,
@@ -178,7 +233,9 @@ pub fn accrual(pack: usize, stem: &str, row: &AccrualRow) -> Result<AccrualRule,
         grew: event.word(&row.grew)?,
         event,
         way: row.way,
-        unless_symbol: row.unless_symbol.to_lowercase(),
+        tokens: row.tokens.clone(),
+        debts: row.debts.clone(),
+        debt_symbol: row.debt_symbol.to_lowercase(),
     })
 }
 

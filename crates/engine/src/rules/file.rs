@@ -53,6 +53,8 @@ pub struct PackFile {
     #[serde(default)]
     pub accrual: Vec<AccrualRow>,
     #[serde(default)]
+    pub rebase: Vec<RebaseRow>,
+    #[serde(default)]
     pub deposit: Vec<DepositRow>,
     #[serde(default)]
     pub transfer: Vec<TransferRow>,
@@ -88,6 +90,9 @@ pub struct CaseRow {
     /// `emitter: Event(parameter=value, …)`
     #[serde(default)]
     pub logs: Vec<String>,
+    /// `token: 1000 > 1003`: what the wallet holds of it before and after the block, while its shares stay.
+    #[serde(default)]
+    pub balances: Vec<String>,
     /// On Solana: `role: instruction(position=account, …)`
     #[serde(default)]
     pub instructions: Vec<String>,
@@ -244,8 +249,27 @@ pub struct AccrualRow {
     pub grew: String,
     /// Whether `value` was minted (`in`) or burned (`out`).
     pub way: TransferDirection,
-    /// Tokens with this in their symbol mark debts, whose growth is owed and not earned.
-    pub unless_symbol: String,
+    /// The role, in this pack or any other, of tokens whose growth is earned: their word is taken without a second witness.
+    pub tokens: String,
+    /// The same of tokens that mark debts, whose growth is owed.
+    pub debts: String,
+    /// Tokens in neither role that have this in their symbol mark debts too.
+    pub debt_symbol: String,
+}
+
+/// A token that changes every balance at once.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RebaseRow {
+    /// The role of the tokens.
+    pub role: Spanned<String>,
+    /// The role of whoever logs it; the token itself unless said.
+    #[serde(default)]
+    pub by: Option<String>,
+    /// The event after which every balance is another.
+    pub signature: Spanned<String>,
+    /// A view of one address, whose first word only transfers change: `sharesOf(address)`.
+    pub shares: String,
 }
 
 /// Transactions that a chain itself makes out of a deposit on its parent.

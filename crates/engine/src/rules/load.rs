@@ -12,7 +12,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use toml::Spanned;
 
-use super::compile::{self, AccrualRule, ActorRule, CallRule, EventRule, NftRule, RulePlace};
+use super::compile::{self, AccrualRule, ActorRule, CallRule, EventRule, NftRule, RebaseRule, RulePlace};
 use super::file::{EVERY_CHAIN, PackFile};
 use super::filter::PrefixFilter;
 use super::solana::{self, SOLANA, SolanaRules};
@@ -29,6 +29,7 @@ pub(super) struct Loader {
     transfers: Vec<BTreeMap<String, Vec<TransferRule>>>,
     actors: B256Map<Vec<ActorRule>>,
     accruals: B256Map<Vec<AccrualRule>>,
+    rebases: B256Map<Vec<RebaseRule>>,
     chains: BTreeMap<String, ChainRules>,
     solana: SolanaRules,
     faults: Vec<Fault>,
@@ -97,7 +98,7 @@ impl Loader {
             return Err(self.faults);
         }
         let digest = digest.finalize().into();
-        let Self { packs, events, calls, transfers, actors, accruals, mut chains, mut solana, .. } = self;
+        let Self { packs, events, calls, transfers, actors, accruals, rebases, mut chains, mut solana, .. } = self;
         solana.index();
         let mut every = chains.remove(EVERY_CHAIN).unwrap_or_default();
         for chain in chains.values_mut() {
@@ -120,6 +121,7 @@ impl Loader {
             deposits,
             actors,
             accruals,
+            rebases,
             known_topics,
             own,
             chains,
@@ -156,6 +158,12 @@ impl Loader {
         for row in &file.accrual {
             match compile::accrual(pack, stem, row) {
                 Ok(rule) => self.accruals.entry(rule.event.topic0).or_default().push(rule),
+                Err(what) => at(&row.signature, what),
+            }
+        }
+        for row in &file.rebase {
+            match compile::rebase(pack, stem, row, &file) {
+                Ok(rule) => self.rebases.entry(rule.event.topic0).or_default().push(rule),
                 Err(what) => at(&row.signature, what),
             }
         }
@@ -354,6 +362,9 @@ fn roles(source: &PackSource<'_>, file: &PackFile) -> Vec<Fault> {
     let held = file.event.iter().flat_map(|row| row.holds.values().map(|role| (role, &row.signature)));
     let instructions = file.instruction.iter().map(|row| (row.on.get_ref(), &row.on));
     let nfts = file.nft.iter().map(|row| (row.on.get_ref(), &row.on));
+    let rebases = file.rebase.iter().flat_map(|row| {
+        std::iter::once((row.role.get_ref(), &row.role)).chain(row.by.iter().map(|by| (by, &row.role)))
+    });
     let mut used = BTreeSet::new();
     for (role, at) in instructions.chain(nfts).chain(held).chain(events).chain(calls).chain(actors).chain(transfers) {
         let is_class = role == "anywhere" || role.starts_with('@');
@@ -362,6 +373,10 @@ fn roles(source: &PackSource<'_>, file: &PackFile) -> Vec<Fault> {
             faults.push(source.fault(Some(at.span()), what));
         }
         used.insert(role.as_str());
+    }
+    for (role, at) in rebases.filter(|(role, _)| !file.contracts.contains_key(*role)) {
+        let what = format!("balances of role `{role}` change, which has no contracts");
+        faults.push(source.fault(Some(at.span()), what));
     }
     for role in &file.vouches {
         if !file.contracts.contains_key(role) {

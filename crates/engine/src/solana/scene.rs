@@ -154,6 +154,7 @@ pub fn read<'a>(
         outcome: if failed { Outcome::Failed } else { Outcome::Succeeded },
         movements: moved,
         accruals: Vec::new(),
+        interest_paid: Vec::new(),
         legs,
         gas: effects.filter(|_| wallet == payer).map(|effects| U256::from(effects.fee)),
         doubts,

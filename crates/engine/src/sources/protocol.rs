@@ -17,6 +17,7 @@ use crate::evm::scene::EvmScene;
 use crate::evm::{LOGS_MAX, actor};
 use crate::legs::{Direction, position};
 use crate::opinion::{Opinion, Source, Strength};
+use crate::role::Role;
 use crate::rules::compile::{ActorRule, EventRule, Field, RulePlace, Who};
 use crate::rules::file::TransferDirection;
 use crate::rules::{ChainRules, Rules, TransferRule};
@@ -72,20 +73,30 @@ pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> (Vec<Opinion>, bool) {
     for (at, logs) in gathered {
         found.extend(READERS.get(at).into_iter().flat_map(|(_, reader)| (reader.all)(scene, rules, &logs)));
     }
-    found.extend(scene.accruals.iter().filter_map(|accrual| interest(scene, rules, accrual)).take(OPINIONS_MAX));
+    found.extend(scene.accruals.iter().filter_map(|accrual| accrued(scene, rules, accrual)).take(OPINIONS_MAX));
+    found.extend(scene.interest_paid.iter().filter_map(|paid| interest_paid(scene, rules, paid)).take(OPINIONS_MAX));
     let left = OPINIONS_MAX.saturating_sub(found.len());
     found.extend(transfers(scene, rules, left));
     (found, is_unsettled)
 }
 
-/// What a receipt token states that its holder's balance grew by.
-fn interest(scene: &EvmScene<'_>, rules: &Rules, accrual: &Accrual) -> Option<Opinion> {
+/// What the wallet's balance of a token grew by.
+fn accrued(scene: &EvmScene<'_>, rules: &Rules, accrual: &Accrual) -> Option<Opinion> {
     let leg = position(&scene.legs, Direction::In, accrual.asset)?;
     let mut explains = Shares::default();
     explains.push(leg, accrual.amount, Tie::Accrued);
-    let said = Opinion::new(Source::Protocol, accrual.rule.clone(), Category::Interest, accrual.strength, explains);
+    let said = Opinion::new(Source::Protocol, accrual.rule.clone(), accrual.means, accrual.strength, explains);
     let protocol = (accrual.strength == Strength::Verified).then(|| rules.protocol(accrual.pack)).flatten();
-    Some(Opinion { protocol, role: Category::Interest.meaning().role, at: Some(accrual.at), ..said })
+    Some(Opinion { protocol, role: accrual.means.meaning().role, at: Some(accrual.at), ..said })
+}
+
+/// The part of a repayment that its debt's token states to be interest: a cost of the loan, and no part of what was borrowed.
+fn interest_paid(scene: &EvmScene<'_>, rules: &Rules, paid: &Accrual) -> Option<Opinion> {
+    let leg = position(&scene.legs, Direction::Out, paid.asset)?;
+    let mut explains = Shares::default();
+    explains.push(leg, paid.amount, Tie::Stated);
+    let said = Opinion::new(Source::Protocol, paid.rule.clone(), paid.means, paid.strength, explains);
+    Some(Opinion { protocol: rules.protocol(paid.pack), role: Role::Fee, at: Some(paid.at), ..said })
 }
 
 /// Which contract logged which event.
