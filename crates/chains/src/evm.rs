@@ -355,9 +355,11 @@ impl EvmChain {
                 Some(self.believed(trace, &facts.transaction, &facts.receipt).await)
             },
             async { Some((account?, self.balance(account?, number).await)) },
-            join_all(holdings.into_iter().map(|(held, shares)| async move {
-                (held, self.holding(held, shares, number).await)
-            })),
+            join_all(
+                holdings
+                    .into_iter()
+                    .map(|(held, shares)| async move { (held, self.holding(held, shares, number).await) })
+            ),
         );
         let changed = Arc::make_mut(&mut facts);
         changed.tokens.extend(metadata?);

@@ -23,7 +23,8 @@ type Kept = (
 );
 
 pub(super) fn encode(facts: &EvmFacts) -> Option<Vec<u8>> {
-    let EvmFacts { chain: _, transaction, receipt, block, internal, balances, tokens, holdings, also_on, unasked } = facts;
+    let EvmFacts { chain: _, transaction, receipt, block, internal, balances, tokens, holdings, also_on, unasked } =
+        facts;
     // Chains that did not answer now may answer later.
     if !unasked.is_empty() {
         return None;
@@ -35,5 +36,16 @@ pub(super) fn decode(chain: &Arc<Chain>, hash: B256, bytes: &[u8]) -> Option<Evm
     let (transaction, receipt, block, internal, balances, tokens, holdings, also_on) = unpack::<Kept>(bytes)?;
     let (chain, unasked) = (Arc::clone(chain), Vec::new());
     let is_same = transaction.hash == hash;
-    is_same.then_some(EvmFacts { chain, transaction, receipt, block, internal, balances, tokens, holdings, also_on, unasked })
+    is_same.then_some(EvmFacts {
+        chain,
+        transaction,
+        receipt,
+        block,
+        internal,
+        balances,
+        tokens,
+        holdings,
+        also_on,
+        unasked,
+    })
 }

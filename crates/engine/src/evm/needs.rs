@@ -21,7 +21,8 @@ pub(crate) fn needs(scene: &EvmScene<'_>) -> Vec<Need> {
         }
         InternalValue::Untraceable | InternalValue::Traced { .. } => {}
     }
-    let unheard = scene.rebases.iter().filter(|rebase| !facts.holdings.contains_key(&(rebase.token, scene.perspective)));
+    let unheard =
+        scene.rebases.iter().filter(|rebase| !facts.holdings.contains_key(&(rebase.token, scene.perspective)));
     needs.extend(unheard.map(|rebase| Need::Holding {
         token: rebase.token.into(),
         holder: scene.perspective.into(),

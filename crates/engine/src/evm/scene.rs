@@ -4,8 +4,8 @@ use std::cell::OnceCell;
 
 use alloy_primitives::{Address, U256};
 
-use super::json::{Log, word_address};
 use super::accruals::{self, Stated};
+use super::json::{Log, word_address};
 use super::movements::movements;
 use super::rebases::{self, Outcome as Rebased, Rebase};
 use super::{BalanceChange, EvmFacts, InternalValue, LOGS_MAX, actor};

@@ -185,13 +185,18 @@ type FaultText = String;
 pub fn rebase(pack: usize, stem: &str, row: &RebaseRow, file: &PackFile) -> Result<RebaseRule, FaultText> {
     let event = event_shape(row.signature.get_ref(), None)?;
     let name = row.signature.get_ref().split('(').next().unwrap_or_default();
-    let is_view = row.shares.strip_suffix("(address)").is_some_and(|name| {
-        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-    });
+    let is_view = row
+        .shares
+        .strip_suffix("(address)")
+        .is_some_and(|name| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'));
     if !is_view {
-        return Err(format!("`shares` is a view of one address, such as `sharesOf(address)`, and not `{}`", row.shares));
+        return Err(format!(
+            "`shares` is a view of one address, such as `sharesOf(address)`, and not `{}`",
+            row.shares
+        ));
     }
-    let addresses = |texts: &Vec<Spanned<String>>| texts.iter().filter_map(|text| text.get_ref().parse().ok()).collect();
+    let addresses =
+        |texts: &Vec<Spanned<String>>| texts.iter().filter_map(|text| text.get_ref().parse().ok()).collect();
     let of_role = file.contracts.get(row.role.get_ref()).into_iter().flatten();
     Ok(RebaseRule {
         pack,
