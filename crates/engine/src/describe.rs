@@ -39,10 +39,7 @@ pub fn happened(told: &Told<'_>) -> String {
 }
 
 fn push_happened(text: &mut String, told: &Told<'_>) {
-    push_action(text, told.category, told.assets);
-    if let Some(name) = told.protocol {
-        push(text, &[" on ", name]);
-    }
+    push_action(text, told);
     text.push('.');
 }
 
@@ -63,23 +60,35 @@ fn leaning(treatment: Treatment) -> String {
     format!("A person decides the treatment; the leaning is to {to}.")
 }
 
-fn push_action(text: &mut String, category: Category, assets: &Assets) {
-    let (sent, received) = (list(&assets.sent), list(&assets.received));
-    let phrases = words::of(category);
+/// The phrase with its legs. The protocol is named where the phrase has its first pause, else at its end.
+fn push_action(text: &mut String, told: &Told<'_>) {
+    let (sent, received) = (list(&told.assets.sent), list(&told.assets.received));
+    let phrases = words::of(told.category);
     let mut rest = match (&sent, &received) {
         (Some(_), Some(_)) => phrases.both,
         (Some(_), None) => phrases.out,
         (None, Some(_)) => phrases.incoming,
         (None, None) => phrases.none,
     };
+    let mut protocol = told.protocol;
+    let mut push_words = |text: &mut String, words: &str| match words.find([':', ';']) {
+        Some(pause) if protocol.is_some() => {
+            let (before, after) = words.split_at(pause);
+            push(text, &[before, " on ", protocol.take().unwrap_or_default(), after]);
+        }
+        _ => text.push_str(words),
+    };
     while let Some((before, after)) = rest.split_once('{') {
-        text.push_str(before);
+        push_words(text, before);
         let (which, after) = after.split_once('}').unwrap_or((after, ""));
         let legs = if which == "out" { &sent } else { &received };
         text.push_str(legs.as_deref().unwrap_or_default());
         rest = after;
     }
-    text.push_str(rest);
+    push_words(text, rest);
+    if let Some(name) = protocol {
+        push(text, &[" on ", name]);
+    }
 }
 
 /// A position of the table is told with what it rests on.

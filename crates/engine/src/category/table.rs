@@ -67,7 +67,6 @@ categories! {
     MevReward "mev_reward": Billable, In, IN, Earning, Principal, Earning, Counts, AtOnce, "Value extracted from block building.";
     StakingRebase "staking_rebase": Billable, In, IN, Earning, Reward, Earning, Counts, AtOnce, "A staking balance that grew by rebase.";
     Airdrop "airdrop": Billable, In, IN, Earning, Reward, Earning, Counts, AtOnce, "Tokens received from an airdrop.";
-    HardFork "hard_fork": Billable, In, IN, Earning, Principal, Earning, Counts, AtOnce, "Coins received from a hard fork.";
     BridgeOut "bridge_out": Billable, Out, OUT, Bridge, BridgeOut, Keeping, Counts, InSteps, "An asset sent to another chain.";
     BridgeIn "bridge_in": Billable, In, IN, Bridge, BridgeIn, Keeping, Counts, InSteps, "An asset received from another chain.";
     BridgeSwap "bridge_swap": Billable, Some, EITHER, Bridge, Principal, Exchange, Counts, InSteps, "A bridge where another asset arrives than the one sent.";
@@ -88,7 +87,7 @@ categories! {
     VoteLock "vote_lock": Billable, Any, OUT, VoteLock, Principal, Keeping, Counts, AtOnce, "Tokens locked for voting power.";
     Refund "refund": Billable, In, IN, Order, Refund, Keeping, Counts, AtOnce, "A cost returned.";
     Donation "donation": Billable, Some, EITHER, Payment, Principal, Undecided, Counts, AtOnce, "A donation.";
-    Gift "gift": Billable, Some, EITHER, Payment, Principal, Undecided, Counts, AtOnce, "A gift.";
+    Gift "gift": Billable, Some, EITHER, Payment, Principal, Undecided, Counts, AtOnce, "A gift, as only its giver knows: set by a reviewer.";
     VestingClaim "vesting_claim": Billable, In, IN, Payment, Principal, Undecided, Counts, AtOnce, "Vested tokens claimed.";
     PerpOpen "perp_open": Billable, Any, EITHER, Derivative, Principal, Undecided, Counts, AtOnce, "A perpetual position opened.";
     PerpClose "perp_close": Billable, Any, EITHER, Derivative, Principal, Undecided, Counts, AtOnce, "A perpetual position closed.";
@@ -98,7 +97,7 @@ categories! {
     Option "option": Billable, Any, EITHER, Derivative, Principal, Undecided, Counts, AtOnce, "An option bought, written, exercised or expired.";
     NftLoan "nft_loan": Billable, Any, EITHER, NftTrade, Principal, Undecided, Counts, AtOnce, "A loan against an NFT.";
     TokenBurn "token_burn": Billable, Out, OUT, Cost, Principal, Undecided, Counts, AtOnce, "Tokens sent to a burn address.";
-    Loss "loss": Billable, Some, EITHER, Cost, Principal, Undecided, Counts, AtOnce, "A loss by theft or failure.";
+    Loss "loss": Billable, Some, EITHER, Cost, Principal, Undecided, Counts, AtOnce, "A loss by theft or failure, as only its owner knows: set by a reviewer.";
     AccountOpen "account_open": Free, Any, EITHER, Account, Principal, Keeping, OnlyAlone, AtOnce, "Rent paid into one's own account.";
     AccountClose "account_close": Free, Any, EITHER, Account, Principal, Keeping, OnlyAlone, AtOnce, "Rent returned from one's own account.";
     Approval "approval": Free, Any, EITHER, Approval, Principal, Keeping, OnlyAlone, AtOnce, "Permission for another address to move tokens.";

@@ -45,7 +45,6 @@ pub(super) fn of(category: Category) -> Phrases {
         Category::MevReward => phrases("Received {in} from block building and gave {out}", "Gave {out}", "Received {in} from block building", "Built a block"),
         Category::StakingRebase => phrases("The balance grew by {in} and {out} was given", "Gave {out}", "The balance grew by {in}", "A rebase without a change"),
         Category::Airdrop => phrases("Received {in} from an airdrop for {out}", "Gave {out} for an airdrop", "Received {in} from an airdrop", "An airdrop without a movement"),
-        Category::HardFork => phrases("Received {in} from a fork and gave {out}", "Gave {out}", "Received {in} from a fork", "A fork without a movement"),
         Category::BridgeOut => phrases("Sent {out} to another chain and received {in}", "Sent {out} to another chain", "Received {in} when sending to another chain", "Sent to another chain"),
         Category::BridgeIn => phrases("Received {in} from another chain and gave {out}", "Gave {out} to receive from another chain", "Received {in} from another chain", "Received from another chain"),
         Category::BridgeSwap => phrases("Swapped {out} for {in} across chains", "Sent {out} to another chain, where another asset arrives", "Received {in} for another asset on another chain", "Swapped across chains"),
