@@ -15,7 +15,7 @@ use crate::rules::{ChainRules, Fault, Pack, Rules};
 use crate::solana::json::Instruction;
 use crate::sources::calldata::{self, Calldata};
 use crate::sources::explain::Words;
-use crate::sources::protocol::{LogWords, holds};
+use crate::sources::protocol::{LogWords, OtherLog, holds};
 
 /// What is wrong with the recorded readings of every pack.
 pub fn check(rules: &Rules) -> Vec<Fault> {
@@ -104,9 +104,11 @@ impl Check<'_> {
         }
         self.place(&rule.place, log.address)?;
         // Other logs of the transaction are not recorded, so conditions on them count as met.
-        if !holds(self.known, &rule, log, |topic0| {
-            rule.only.beside.as_ref().is_some_and(|beside| beside.topic0 == topic0)
-        }) {
+        let is_met = |other| match other {
+            OtherLog::Same(topic0) => rule.only.beside.as_ref().is_some_and(|beside| beside.topic0 == topic0),
+            OtherLog::Naming(topic0) => rule.only.named_by == Some(topic0),
+        };
+        if !holds(self.known, &rule, log, is_met) {
             return Err("the rule's conditions do not hold".to_owned());
         }
         means(Some(rule.means), self.recorded)?;

@@ -75,6 +75,8 @@ pub struct Only {
     pub holds: Vec<(Field, String)>,
     pub beside: Option<Beside>,
     pub without: Option<B256>,
+    pub named_by: Option<B256>,
+    pub not_named_by: Option<B256>,
     pub positive: Option<Field>,
     pub negative: Option<Field>,
 }
@@ -351,6 +353,8 @@ fn only(row: &EventRow, event: &EventShape) -> Result<Only, FaultText> {
         differ: row.differ.iter().map(pair).collect::<Result<_, FaultText>>()?,
         beside: other(&row.beside)?.map(|other| Beside { topic0: other.topic0, shared: event.shared(&other) }),
         without: other(&row.without)?.map(|other| other.topic0),
+        named_by: other(&row.named_by)?.map(|other| other.topic0),
+        not_named_by: other(&row.not_named_by)?.map(|other| other.topic0),
         positive: sign(&row.positive)?,
         negative: sign(&row.negative)?,
     })

@@ -319,6 +319,12 @@ pub struct EventRow<S = Spanned<String>> {
     /// Only when it did not.
     #[serde(default)]
     pub without: Option<String>,
+    /// Only when another contract logged this event with the emitter as its first indexed parameter.
+    #[serde(default)]
+    pub named_by: Option<String>,
+    /// Only when none did.
+    #[serde(default)]
+    pub not_named_by: Option<String>,
     /// Only when these parameters have these values, or one of them (hex or decimal; an address as a number).
     #[serde(default)]
     pub equals: BTreeMap<String, OneOrMore<String>>,

@@ -34,6 +34,7 @@ pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> (Vec<Opinion>, bool) {
         return (found, is_unsettled);
     }
     let logged = LazyCell::new(|| logged(scene));
+    let naming = LazyCell::new(|| naming(scene));
     let mut said: Vec<(bool, Opinion)> = Vec::new();
     for (position, log) in scene.facts.receipt.logs.iter().enumerate().take(LOGS_MAX) {
         let Some(topic0) = log.topic0() else { continue };
@@ -44,7 +45,11 @@ pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> (Vec<Opinion>, bool) {
         let holders = scene.known.holders(log.address);
         for rule in listening.iter().filter(|rule| rule.layout.fits(log)) {
             let Some(trust) = trust(scene, rule, log.address, holders) else { continue };
-            if !holds(scene.known, rule, log, |topic0| logged.contains(&(log.address, topic0))) {
+            let has_logged = |other| match other {
+                OtherLog::Same(topic0) => logged.contains(&(log.address, topic0)),
+                OtherLog::Naming(topic0) => naming.contains(&(topic0, log.address.into_word())),
+            };
+            if !holds(scene.known, rule, log, has_logged) {
                 continue;
             }
             let matched = Matched { position, log, rule, trust };
@@ -104,6 +109,20 @@ fn logged(scene: &EvmScene<'_>) -> BTreeSet<(Address, B256)> {
     scene.facts.receipt.logs.iter().filter_map(|log| Some((log.address, log.topic0()?))).collect()
 }
 
+/// Which events were logged, with their first indexed parameter.
+fn naming(scene: &EvmScene<'_>) -> BTreeSet<(B256, B256)> {
+    scene.facts.receipt.logs.iter().filter_map(|log| Some((log.topic0()?, *log.topics.get(1)?))).collect()
+}
+
+/// A log that a rule wants to see, or not, beside its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OtherLog {
+    /// Of the same contract.
+    Same(B256),
+    /// Of another contract, with this one as its first indexed parameter.
+    Naming(B256),
+}
+
 /// Movements whose other side is a contract of a pack that takes plain transfers for an action, at most so many.
 ///
 /// Anyone can make a token that logs a transfer with a well-known account. The chain itself moves the native coin; a token's
@@ -158,14 +177,16 @@ fn present(scene: &EvmScene<'_>) -> BTreeSet<usize> {
     parties.flat_map(|party| scene.known.holders(party)).map(|holder| holder.pack).collect()
 }
 
-/// Whether the rule's conditions beyond the layout hold. `logged` tells whether the same contract also logged another event.
-pub fn holds(known: &ChainRules, rule: &EventRule, log: &Log, logged: impl Fn(B256) -> bool) -> bool {
+/// Whether the rule's conditions beyond the layout hold. `logged` tells whether another log is there.
+pub fn holds(known: &ChainRules, rule: &EventRule, log: &Log, logged: impl Fn(OtherLog) -> bool) -> bool {
     let words = LogWords(log, None);
     let is_positive = |field| words.amount(field, 0).is_some_and(|word| !word.bit(255) && !word.is_zero());
     let is_negative = |field| words.amount(field, 0).is_some_and(|word| word.bit(255));
     let only = &rule.only;
-    only.beside.as_ref().is_none_or(|beside| logged(beside.topic0))
-        && !only.without.is_some_and(&logged)
+    only.beside.as_ref().is_none_or(|beside| logged(OtherLog::Same(beside.topic0)))
+        && !only.without.is_some_and(|topic0| logged(OtherLog::Same(topic0)))
+        && only.named_by.is_none_or(|topic0| logged(OtherLog::Naming(topic0)))
+        && !only.not_named_by.is_some_and(|topic0| logged(OtherLog::Naming(topic0)))
         && only.equals.iter().all(|(field, values)| equals(&words, field, values))
         && only.same.iter().all(|(one, other)| words.amount(one, 0) == words.amount(other, 0))
         && only.differ.iter().all(|(one, other)| words.amount(one, 0) != words.amount(other, 0))

@@ -91,6 +91,8 @@ impl SignedRow for EventRow {
                 role: row.role,
                 beside: row.beside,
                 without: row.without,
+                named_by: row.named_by,
+                not_named_by: row.not_named_by,
                 equals: row.equals,
                 same: row.same,
                 differ: row.differ,
