@@ -436,7 +436,11 @@ fn nft(token: Address, (id, is_one_of_many): (U256, bool), moved: &EvmCaseMove) 
 fn events(file: &PackFile) -> impl Iterator<Item = EventShape> {
     let rows = file.event.iter().map(|row| (row.signature.get_ref(), row.topic0.as_deref()));
     let actors = file.actor.iter().map(|row| (row.signature.get_ref(), None));
-    let beside = file.event.iter().flat_map(|row| row.beside.iter().chain(&row.without).chain(&row.named_by).chain(&row.not_named_by)).map(|text| (text, None));
+    let beside = file
+        .event
+        .iter()
+        .flat_map(|row| row.beside.iter().chain(&row.without).chain(&row.named_by).chain(&row.not_named_by))
+        .map(|text| (text, None));
     let nfts = file.nft.iter().flat_map(|row| std::iter::once(&row.moved).chain(&row.named));
     let nfts = nfts.map(|text| (text.get_ref(), None));
     let accruals = file.accrual.iter().map(|row| (row.signature.get_ref(), None));

@@ -7,6 +7,7 @@ use std::sync::{Arc, LazyLock};
 
 use alloy_primitives::Address;
 use engine::asset::Asset;
+use engine::rules::solana::InstructionRule;
 use engine::solana::Key;
 use engine::solana::instructions::{ASSOCIATED, SYSTEM, TOKEN, TOKEN_2022, WRAPPED_SOL};
 use engine::solana::json::SolanaTransaction;
@@ -26,6 +27,7 @@ const MINT: Key = [5; 32];
 const TEMPORARY: Key = [6; 32];
 const POOL: Key = [7; 32];
 const PROGRAM: Key = [8; 32];
+const VAULT: Key = [9; 32];
 /// Raydium's AMM v4.
 const RAYDIUM: &str = "675kPX9MHTjS2zt1qfr1NYHuzeLXfQM9H24wFSUt1Mp8";
 
@@ -312,6 +314,68 @@ fn a_payment_beside_a_known_call_is_not_its_rent() {
     draft.asks(SYSTEM, &[WALLET, THEIRS], &system(2, 90_000_000));
     draft.holds(THEIRS, 0, 90_000_000);
     assert!(draft.read().needs_review);
+}
+
+/// A loan from a program that a pack lists: its id, its data, and its accounts with the wallet where the rule wants it.
+fn loan() -> (Key, Vec<u8>, Vec<Key>) {
+    let is_plain = |rule: &&InstructionRule| {
+        rule.means == Category::Borrow && !rule.who.is_empty() && rule.owner_of.is_empty() && rule.same.is_empty()
+    };
+    let rules = &KNOWLEDGE.rules;
+    let rule = rules.solana.rules().find(is_plain).expect("a rule for loans");
+    let roles = rules.packs[rule.pack].file.contracts.values().filter_map(|chains| chains.get("solana"));
+    let programs = roles.flatten().map(|text| bs58::decode(text.get_ref()).into_vec().unwrap().try_into().unwrap());
+    let program =
+        { programs }.find(|key| rules.solana.of_program(key).any(|of| of.id == rule.id)).expect("its program");
+    let mut accounts = vec![POOL; rule.who.iter().max().unwrap() + 2];
+    accounts[rule.who[0]] = WALLET;
+    (program, rule.data.clone(), accounts)
+}
+
+fn called(draft: &mut Draft, height: u32, program: Key, accounts: &[Key], data: &[u8]) -> Value {
+    let mut raw = draft.raw(&program, accounts, data);
+    raw["stackHeight"] = json!(height);
+    raw
+}
+
+/// Six are borrowed. A million comes from a payer, if at all, in one of three ways.
+fn borrowed(way: Option<&str>) -> Classification {
+    let (program, data, mut accounts) = loan();
+    let mut draft = Draft::of_wallet(0);
+    let salary = if way.is_some() { 1_000_000 } else { 0 };
+    draft.token(MINE, MINT, Some(WALLET), [Some(0), Some(6 + salary)]);
+    draft.token(VAULT, MINT, Some(POOL), [Some(100), Some(94)]);
+    draft.token(THEIRS, MINT, Some(OTHER), [Some(salary), Some(0)]);
+    if way == Some("rides along") {
+        accounts.push(THEIRS);
+    }
+    if way == Some("an unknown program pays beside it") {
+        draft.asks(PROGRAM, &accounts, &[1]);
+        let inner = [
+            called(&mut draft, 2, program, &accounts, &data),
+            called(&mut draft, 3, TOKEN, &[VAULT, MINE, POOL], &transfer(6)),
+            called(&mut draft, 2, TOKEN, &[THEIRS, MINE, OTHER], &transfer(salary)),
+        ];
+        draft.inner.push(json!({ "index": 0, "instructions": inner }));
+        return draft.read();
+    }
+    draft.asks(program, &accounts, &data);
+    let paid = called(&mut draft, 2, TOKEN, &[VAULT, MINE, POOL], &transfer(6));
+    draft.inner.push(json!({ "index": 0, "instructions": [paid] }));
+    if way.is_some() {
+        draft.asks(TOKEN, &[THEIRS, MINE, OTHER], &transfer(salary));
+    }
+    draft.read()
+}
+
+#[test]
+fn a_salary_beside_a_loan_is_no_loan() {
+    let alone = borrowed(None);
+    assert_eq!((alone.category, alone.needs_review), (Category::Borrow, false), "{:?}", alone.review_note);
+    for way in ["beside it", "rides along", "an unknown program pays beside it"] {
+        let answer = borrowed(Some(way));
+        assert!(answer.needs_review && answer.taxable.is_none(), "{way}: {:?}", answer.description);
+    }
 }
 
 /// Paid to two people at once, only one of them one's own: no move among own wallets.

@@ -127,6 +127,14 @@ pub fn created_by(instruction: &Instruction) -> Option<Key> {
     (instruction.program == SYSTEM).then(|| instruction.accounts.get(place).copied()).flatten()
 }
 
+/// The account that CreateAccount makes, with a seed or without, and the program that owns it.
+pub fn created_for(instruction: &Instruction) -> Option<(Key, Key)> {
+    let number: u32 = read(&instruction.data, 0).map(u32::from_le_bytes)?;
+    let owner = instruction.data.last_chunk().copied()?;
+    let is_creation = instruction.program == SYSTEM && matches!(number, 0 | 3);
+    is_creation.then(|| instruction.accounts.get(1).map(|account| (*account, owner))).flatten()
+}
+
 /// Whether a wallet itself is given to a program, as in Assign: whoever controls the program controls the wallet.
 pub fn gives_away(instruction: &Instruction, wallet: &Key) -> bool {
     let number = read(&instruction.data, 0).map(u32::from_le_bytes);

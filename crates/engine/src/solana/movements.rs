@@ -26,7 +26,7 @@ pub struct Ledger<'a> {
     mints: BTreeMap<Key, Key>,
     /// Mints of which some account here holds a fraction, or more than one token.
     plural: BTreeSet<Key>,
-    /// What was done, and by which outer instruction.
+    /// What was done, and by which instruction of all.
     pub done: Vec<(usize, InstructionEffect)>,
 }
 
@@ -40,6 +40,8 @@ pub enum Rent {
 /// Something that an instruction of the standard programs moved between the wallet and somebody else.
 #[derive(Debug, Clone, Copy)]
 pub struct Flow {
+    /// The position of the instruction that moved it, among all, and of the outer one that it is part of.
+    pub at: usize,
     pub outer: usize,
     pub asset: Asset,
     pub comes_in: bool,
@@ -59,9 +61,9 @@ impl<'a> Ledger<'a> {
             plural: effects.token_accounts.iter().filter(|account| is_plural(account)).map(|a| a.mint).collect(),
             done: Vec::new(),
         };
-        for instruction in &transaction.instructions {
+        for (at, instruction) in transaction.instructions.iter().enumerate() {
             if let Some(done) = done(instruction) {
-                ledger.done.push((instruction.outer, done));
+                ledger.done.push((at, done));
             }
             // The authority of a source account is its owner, unless a delegate acts; the balances say so where they can.
             let authority = match (instruction.program, instruction.data.first()) {
@@ -122,7 +124,7 @@ impl<'a> Ledger<'a> {
     /// What the standard programs moved between the wallet and somebody else, by asset and then in the order of execution.
     pub fn flows(&self, wallet: Key) -> Vec<Flow> {
         let mut flows = Vec::new();
-        for (outer, done) in &self.done {
+        for (at, done) in &self.done {
             let (from, to, amount, mint) = match *done {
                 InstructionEffect::Lamports { from, to, amount } => (from, to, amount, None),
                 InstructionEffect::Tokens { from, to, amount } => {
@@ -144,7 +146,8 @@ impl<'a> Ledger<'a> {
                 let asset = mint.map_or(Asset::Native, |mint| self.asset_of(mint));
                 let comes_in = payee == wallet;
                 let (account, party) = if comes_in { (from, payer) } else { (to, payee) };
-                flows.push(Flow { outer: *outer, asset, comes_in, amount, account, party });
+                let outer = self.transaction.instructions.get(*at).map_or(0, |instruction| instruction.outer);
+                flows.push(Flow { at: *at, outer, asset, comes_in, amount, account, party });
             }
         }
         flows.sort_by_key(|flow| flow.asset);

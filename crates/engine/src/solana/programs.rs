@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::instructions::InstructionEffect;
 use super::json::Instruction;
+use super::movements::Flow;
 use super::scene::SolanaScene;
 use super::{Key, instructions};
 use crate::asset::{Asset, Seen};
-use crate::category::{Category, Presence};
+use crate::category::{Category, Nature, Presence};
 use crate::legs::{Direction, LEGS_MAX, Leg};
 use crate::opinion::{Opinion, Source, Strength};
 use crate::rules::Rules;
@@ -144,22 +145,13 @@ fn fits(category: Category, leg: &Leg) -> bool {
     category.meaning().way.is_none_or(|way| leg.direction == way) || leg.minted_or_burned
 }
 
-/// Whether an instruction that no rule matches moved more than a trifle between the wallet and an account that is in no instruction
-/// that a rule matches. Tips, integrators' fees and accounts made for the purpose do not count.
+/// Whether more than a trifle moved between the wallet and somebody who has no part in what a rule matches. Tips, integrators' fees and accounts
+/// made for the purpose do not count.
 fn is_mixed(scene: &SolanaScene<'_>, rules: &Rules, matched: &[Match<'_>]) -> bool {
     if matched.is_empty() {
         return false;
     }
-    let packs: BTreeSet<usize> = matched.iter().map(|(rule, _)| rule.pack).collect();
-    let is_of_them = |program: &Key| rules.solana.holders(program).any(|holder| packs.contains(&holder.pack));
-    let outer = scene.facts.transaction.instructions.iter().filter(|instruction| instruction.depth == 1);
-    let prepares = outer.filter(|instruction| is_of_them(&instruction.program)).map(|instruction| instruction.outer);
-    let matched_outer: BTreeSet<usize> =
-        matched.iter().map(|(_, instruction)| instruction.outer).chain(prepares).collect();
-    let is_matched = |outer: usize| matched_outer.contains(&outer);
-    let parties: LazyCell<BTreeSet<Key>, _> =
-        LazyCell::new(|| matched.iter().flat_map(|(_, instruction)| &instruction.accounts).copied().collect());
-    let takes_part = |key: &Key| parties.contains(key);
+    let inside = Inside::of(scene, rules, matched);
     let made_here: LazyCell<BTreeSet<Key>, _> = LazyCell::new(|| {
         let made = |(_, done): &(usize, InstructionEffect)| match done {
             InstructionEffect::Opened { account, .. } | InstructionEffect::Closed { account } => Some(*account),
@@ -167,14 +159,72 @@ fn is_mixed(scene: &SolanaScene<'_>, rules: &Rules, matched: &[Match<'_>]) -> bo
         };
         scene.done.iter().filter_map(made).collect()
     });
-    scene.lost.iter().any(|account| !takes_part(account))
+    scene.lost.iter().any(|account| !inside.given.contains(account))
         || scene.flows.iter().any(|flow| {
-            !is_matched(flow.outer)
-                && !scene.is_small(flow)
-                && !takes_part(&flow.account)
-                && !takes_part(&flow.party)
-                && !made_here.contains(&flow.account)
+            !inside.did(flow) && !scene.is_small(flow) && !inside.takes(flow) && !made_here.contains(&flow.account)
         })
+}
+
+/// What belongs to the instructions that rules match.
+struct Inside {
+    /// Positions among all instructions: they, and what they call.
+    called: BTreeSet<usize>,
+    /// Outer instructions of programs that packs list: all of each.
+    outer: BTreeSet<usize>,
+    /// Accounts that they use. One that only rides along is used by nothing that they call.
+    parties: BTreeSet<Key>,
+    /// Accounts that they are given, used or not.
+    given: BTreeSet<Key>,
+}
+
+impl Inside {
+    fn of(scene: &SolanaScene<'_>, rules: &Rules, matched: &[Match<'_>]) -> Self {
+        let all = &scene.facts.transaction.instructions;
+        let packs: BTreeSet<usize> = matched.iter().map(|(rule, _)| rule.pack).collect();
+        let is_of_them = |program: &Key| rules.solana.holders(program).any(|holder| packs.contains(&holder.pack));
+        let is_listed = |program: &Key| rules.solana.holders(program).next().is_some();
+        let matched_outer: BTreeSet<usize> = matched.iter().map(|(_, instruction)| instruction.outer).collect();
+        let is_exchange = matched.iter().all(|(rule, _)| rule.means.meaning().nature == Nature::Exchange);
+        // An unknown program may call a known one and pay beside it. What it makes of an exchange is part of the exchange.
+        let is_whole = |instruction: &&Instruction| {
+            let is_matched = matched_outer.contains(&instruction.outer);
+            is_of_them(&instruction.program) || (is_matched && (is_exchange || is_listed(&instruction.program)))
+        };
+        let outermost = all.iter().filter(|instruction| instruction.depth == 1);
+        let outer = outermost.filter(is_whole).map(|instruction| instruction.outer).collect();
+        let (mut called, mut parties, mut given) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        // Accounts that are made for a program are its own, whether or not it calls anything.
+        let programs: BTreeSet<Key> = matched.iter().map(|(_, instruction)| instruction.program).collect();
+        let made = all.iter().filter_map(instructions::created_for).filter(|(_, owner)| programs.contains(owner));
+        parties.extend(made.map(|(account, _)| account));
+        let is_one: BTreeSet<*const Instruction> = matched.iter().map(|(_, one)| std::ptr::from_ref(*one)).collect();
+        let matched = all.iter().enumerate().filter(|(_, one)| is_one.contains(&std::ptr::from_ref(*one)));
+        for (at, instruction) in matched {
+            let next = all.iter().enumerate().skip(at.saturating_add(1));
+            let below: Vec<(usize, &Instruction)> = next
+                .take_while(|(_, other)| other.outer == instruction.outer && other.depth > instruction.depth)
+                .collect();
+            called.insert(at);
+            called.extend(below.iter().map(|(at, _)| *at));
+            // A program that calls nothing moves what it was given itself.
+            let own = below.is_empty().then_some(&instruction.accounts);
+            let of_below = below.iter().map(|(_, other)| &other.accounts);
+            parties.extend(own.into_iter().chain(of_below).flatten().copied());
+            given.extend(instruction.accounts.iter().copied());
+        }
+        Self { called, outer, parties, given }
+    }
+
+    /// Whether the other side of the flow has a part in them. An NFT is often put into escrow first, by an instruction of its own.
+    fn takes(&self, flow: &Flow) -> bool {
+        let is_escrow = flow.asset.is_nft() && !flow.comes_in;
+        let accounts = if is_escrow { &self.given } else { &self.parties };
+        accounts.contains(&flow.account) || accounts.contains(&flow.party)
+    }
+
+    fn did(&self, flow: &Flow) -> bool {
+        self.called.contains(&flow.at) || self.outer.contains(&flow.outer)
+    }
 }
 
 fn claim(rules: &Rules, rule: &InstructionRule, instruction: &Instruction, explains: Shares) -> Opinion {

@@ -22,7 +22,7 @@ pub struct SolanaScene<'a> {
     pub scene: Scene<'a>,
     pub facts: &'a SolanaFacts,
     pub wallet_key: Key,
-    /// What the standard programs did, and by which outer instruction.
+    /// What the standard programs did, and by which instruction of all.
     pub done: Vec<(usize, InstructionEffect)>,
     /// What the standard programs moved between the wallet and somebody else.
     pub flows: Vec<Flow>,
