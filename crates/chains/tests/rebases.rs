@@ -1,7 +1,7 @@
 //! A report that changes every balance of stETH, asked for the wallets of holders: what it came to is read from two views at two blocks. The
 //! nodes' answers are in words here, since no test can wait for a report.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests fail loudly")]
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail loudly")]
 
 use std::sync::{Arc, LazyLock};
 

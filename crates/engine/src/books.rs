@@ -64,7 +64,7 @@ pub fn lines<'a>(
             line.parts.append(&mut parts);
             continue;
         }
-        let category = if is_alone { reading.category } else { claim.category };
+        let category = claim.category;
         let facts = circumstances(scene, reading, question, (!is_alone).then_some(claim));
         let position = position(treatments, category, &question.policy, facts);
         lines.push((at, Line { claim, category, position, parts }));

@@ -23,6 +23,7 @@ pub mod describe;
 pub mod evm;
 pub mod facts;
 pub mod hash;
+mod json;
 pub mod knowledge;
 pub mod legs;
 pub mod links;

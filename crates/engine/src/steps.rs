@@ -29,7 +29,7 @@ pub fn steps(scene: &Scene<'_>, reading: &Reading, lines: &[Line<'_>], needs_rev
     }
     let is_batch = is_batch(scene, reading);
     let is_told_in_steps = reading.category.meaning().telling == Telling::InSteps;
-    let has_several = lines.iter().any(|line| line.category != reading.category);
+    let has_several = lines.len() > 1 && lines.iter().any(|line| line.category != reading.category);
     if !(is_told_in_steps || is_batch || has_several) {
         return None;
     }

@@ -2,6 +2,7 @@
 
 mod contested;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -101,6 +102,15 @@ impl Loader {
         let Self { packs, events, calls, transfers, actors, accruals, rebases, mut chains, mut solana, .. } = self;
         solana.index();
         let mut every = chains.remove(EVERY_CHAIN).unwrap_or_default();
+        let mut spread: BTreeMap<usize, usize> = BTreeMap::new();
+        for factory in chains.values().flat_map(|chain| &chain.factories) {
+            let chains = spread.entry(factory.pack).or_default();
+            *chains = chains.saturating_add(1);
+        }
+        // A pool is proved by trying one factory after another, so those come first that stand on the most chains.
+        for chain in chains.values_mut() {
+            chain.factories.sort_by_key(|factory| Reverse(spread.get(&factory.pack).copied().unwrap_or_default()));
+        }
         for chain in chains.values_mut() {
             chain.include(&every);
             chain.index();
