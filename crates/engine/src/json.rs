@@ -1,5 +1,5 @@
-//! Answers as JSON, byte for byte as `serde_json` writes them, in half the time: names of fields need no escaping, and text is looked through
-//! for bytes that do in one sweep. Only what answers are made of is written; anything else is an error.
+//! Answers as JSON, byte for byte as `serde_json` writes them, for less: names of fields are written without a search for bytes to escape, and
+//! text is searched many bytes at a time (`bench/run engine`). Only what answers are made of is written; anything else is an error.
 
 use serde::Serialize;
 use serde::ser::{Error as _, Impossible, SerializeSeq, SerializeStruct, Serializer};

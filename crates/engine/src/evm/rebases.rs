@@ -1,7 +1,7 @@
 //! Tokens that change every balance at once. An event tells that it happened; what it came to for one wallet only its balance and its shares before
 //! and after the block tell.
 
-use alloy_primitives::{Address, U256};
+use alloy_primitives::Address;
 
 use super::{EvmFacts, HoldingChange, LOGS_MAX};
 use crate::asset::{Asset, Seen};
@@ -26,8 +26,7 @@ pub struct Rebase<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     Grew(Accrual),
-    /// The balance is smaller by this.
-    Shrank(U256),
+    Shrank,
     Unchanged,
     /// No node told, or the wallet's shares moved in the same block.
     Unknown,
@@ -74,7 +73,7 @@ impl Rebase<'_> {
                 pack: self.rule.pack,
                 strength: Strength::Verified,
             }),
-            None => Outcome::Shrank(before.balance.saturating_sub(after.balance)),
+            None => Outcome::Shrank,
         }
     }
 }

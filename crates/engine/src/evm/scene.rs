@@ -85,7 +85,7 @@ pub fn read<'a>(
     for rebase in &rebases {
         match rebase.outcome(facts, perspective) {
             Rebased::Grew(accrual) => accruals.push(accrual),
-            Rebased::Shrank(_) => doubts.push(Doubt::RebasedDown),
+            Rebased::Shrank => doubts.push(Doubt::RebasedDown),
             Rebased::Unknown => doubts.push(Doubt::RebaseUnknown),
             Rebased::Unchanged => {}
         }

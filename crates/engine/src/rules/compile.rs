@@ -198,7 +198,7 @@ pub fn rebase(pack: usize, stem: &str, row: &RebaseRow, file: &PackFile) -> Resu
         ));
     }
     let addresses =
-        |texts: &Vec<Spanned<String>>| texts.iter().filter_map(|text| text.get_ref().parse().ok()).collect();
+        |texts: &Vec<Spanned<String>>| texts.iter().filter_map(|text| address(text.get_ref()).ok()).collect();
     let of_role = file.contracts.get(row.role.get_ref()).into_iter().flatten();
     Ok(RebaseRule {
         pack,
