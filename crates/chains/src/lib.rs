@@ -2,6 +2,7 @@
 
 pub mod error;
 mod evm;
+mod families;
 mod family;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
@@ -16,7 +17,8 @@ mod solana;
 pub mod tape;
 
 pub use error::{FetchError, UPSTREAM_CODES, UpstreamError};
-pub use family::{Completeness, live_node, tape_node};
+pub use families::{live_node, tape_node};
+pub use family::Completeness;
 pub use memory::{Forgetful, TokenMemory};
 pub use registry::Registry;
 pub use resolve::{Fetched, Upstreams};

@@ -11,8 +11,8 @@ use serde_json::json;
 use tokio::time::Instant;
 
 pub use crate::evm::probe::{Depth, Evm};
-use crate::family;
-pub use crate::family::FamilySeen;
+use crate::families;
+pub use crate::families::FamilySeen;
 pub use crate::solana::probe::Solana;
 use line::ProbeConnection;
 pub use line::{Failure, ProbedHead};
@@ -39,7 +39,7 @@ pub struct EndpointReport {
 /// Everything that can be asked of an endpoint without a credential of our own.
 pub async fn probe(chain: &Chain, url: &str) -> Result<EndpointReport, Failure> {
     let line = ProbeConnection::new(url, Instant::now() + Duration::from_secs(PROBE_SECONDS_MAX))?;
-    let family = family::of(chain.family);
+    let family = families::of(chain.family);
     let latency_millis = latency(&line, family.timed_method).await?;
     let (batch_calls, (head, family)) = tokio::join!(batches(&line, family.timed_method), (family.probe)(&line));
     Ok(EndpointReport { latency_millis, clock_ahead_seconds: line.clock_ahead(), batch_calls, head, family })

@@ -7,7 +7,8 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
 use crate::error::{FetchError, UpstreamError};
-use crate::family::{self, Completeness, Effort, Elsewhere, FoundTransaction, Lookup, ServedChain};
+use crate::families;
+use crate::family::{Completeness, Effort, Elsewhere, FoundTransaction, Lookup, ServedChain};
 use crate::memory::TokenMemory;
 use crate::rpc::Node;
 
@@ -63,7 +64,7 @@ impl Fetched {
 
 impl Upstreams {
     pub fn new(nodes: impl IntoIterator<Item = Node>, memory: &Arc<dyn TokenMemory>) -> Self {
-        Self { chains: nodes.into_iter().map(|node| family::open(node, Arc::clone(memory))).collect() }
+        Self { chains: nodes.into_iter().map(|node| families::open(node, Arc::clone(memory))).collect() }
     }
 
     pub fn chains(&self) -> impl Iterator<Item = &Arc<Chain>> {

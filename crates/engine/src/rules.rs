@@ -7,6 +7,7 @@ pub mod file;
 mod filter;
 mod load;
 pub mod path;
+pub mod reader;
 pub mod recorded;
 pub mod solana;
 

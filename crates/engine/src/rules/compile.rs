@@ -15,10 +15,10 @@ use toml::Spanned;
 
 use super::file::{AccrualRow, ActorRow, CallRow, Derive, EventRow, NftRow, PackFile, RebaseRow, TransferDirection};
 pub use super::path::Field;
+use super::reader::Reader;
 use crate::asset::NftKind;
 use crate::category::Category;
 use crate::role::Role;
-use crate::sources::readers;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RulePlace {
@@ -51,8 +51,7 @@ pub struct EventRule {
     pub incoming: Vec<LegSpec>,
     pub role: Role,
     pub derive: Option<Derive>,
-    /// Its place in `READERS`.
-    pub reader: Option<usize>,
+    pub reader: Option<Reader>,
     pub only: Only,
     /// Only this protocol logs it, so it names the protocol where nothing better does.
     pub own: bool,
@@ -266,12 +265,12 @@ pub fn nft(row: &NftRow) -> Result<NftRule, FaultText> {
 pub fn event(pack: usize, stem: &str, row: &EventRow) -> Result<EventRule, FaultText> {
     let event = event_shape(row.signature.get_ref(), row.topic0.as_deref())?;
     let means = category(&row.means)?;
-    let reader = |name: &str| match readers::named(name) {
+    let reader = |name: &str| match Reader::named(name) {
         None => Err(format!("no reader is called `{name}`")),
-        Some((_, reader)) if reader.needs_beside && row.beside.is_none() => {
+        Some(reader) if reader.needs_beside() && row.beside.is_none() => {
             Err(format!("the reader `{name}` needs the event that `beside` names"))
         }
-        Some((at, _)) => Ok(at),
+        Some(reader) => Ok(reader),
     };
     Ok(EventRule {
         pack,

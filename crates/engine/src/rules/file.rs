@@ -345,7 +345,7 @@ pub struct EventRow<S = Spanned<String>> {
     /// The emitter may prove itself as a pool of a known factory.
     #[serde(default)]
     pub derive: Option<Derive>,
-    /// What data cannot say is a small reader in Rust, by its name in `sources::readers`.
+    /// What data cannot say is a small reader in Rust, by its name in `rules::reader`.
     #[serde(default)]
     pub reader: Option<Spanned<String>>,
     /// Only this protocol logs it: a name where nothing better gives one, never more weight.

@@ -8,7 +8,7 @@ use alloy_primitives::{Address, B256, U256};
 
 use super::OPINIONS_MAX;
 use super::explain::{self, Speaker, Words, explain};
-use super::readers::{Matched, READERS};
+use super::readers::{self, Matched};
 use super::trust::{EmitterTrust, proved, trust};
 use crate::asset::{Account, Asset, Seen};
 use crate::category::Category;
@@ -20,6 +20,7 @@ use crate::opinion::{Opinion, Source, Strength};
 use crate::role::Role;
 use crate::rules::compile::{ActorRule, EventRule, Field, RulePlace, Who};
 use crate::rules::file::TransferDirection;
+use crate::rules::reader::Reader;
 use crate::rules::{ChainRules, Rules, TransferRule};
 use crate::scene::{Accrual, Outcome};
 use crate::shares::{Share, Shares, Tie};
@@ -28,8 +29,8 @@ use crate::shares::{Share, Shares, Tie};
 pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> (Vec<Opinion>, bool) {
     let mut found = Vec::new();
     let mut is_unsettled = false;
-    // Logs that a reader judges together at the end, by the reader's index.
-    let mut gathered: BTreeMap<usize, Vec<Matched<'_>>> = BTreeMap::new();
+    // Logs that a reader judges together at the end.
+    let mut gathered: BTreeMap<Reader, Vec<Matched<'_>>> = BTreeMap::new();
     if scene.outcome == Outcome::Failed {
         return (found, is_unsettled);
     }
@@ -57,12 +58,13 @@ pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> (Vec<Opinion>, bool) {
             is_unsettled |= rule.unsettled && trust.strength == Strength::Verified && is_of_wallet();
             let is_own = matches!(rule.place, RulePlace::Role(_) | RulePlace::WrappedNative);
             let has_room = found.len().saturating_add(said.len()) < OPINIONS_MAX;
-            match rule.reader.and_then(|at| Some((at, READERS.get(at)?))) {
-                Some((at, (_, reader))) => {
+            match rule.reader {
+                Some(reader) => {
                     if has_room {
-                        said.extend((reader.one)(scene, rules, &matched).into_iter().map(|part| (is_own, part)));
+                        let parts = readers::one(reader, scene, rules, &matched);
+                        said.extend(parts.into_iter().map(|part| (is_own, part)));
                     }
-                    gathered.entry(at).or_default().push(matched);
+                    gathered.entry(reader).or_default().push(matched);
                 }
                 None if has_room => said.extend(opinion(scene, rules, &matched).map(|whole| (is_own, whole))),
                 None => {}
@@ -75,8 +77,8 @@ pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> (Vec<Opinion>, bool) {
         }
         found.extend(said.drain(..).map(|(_, opinion)| opinion));
     }
-    for (at, logs) in gathered {
-        found.extend(READERS.get(at).into_iter().flat_map(|(_, reader)| (reader.all)(scene, rules, &logs)));
+    for (reader, logs) in gathered {
+        found.extend(readers::all(reader, scene, rules, &logs));
     }
     found.extend(scene.accruals.iter().filter_map(|accrual| accrued(scene, rules, accrual)).take(OPINIONS_MAX));
     found.extend(scene.interest_paid.iter().filter_map(|paid| interest_paid(scene, rules, paid)).take(OPINIONS_MAX));
