@@ -82,6 +82,7 @@ pub fn evm_answers(bytes: &[u8]) {
         block: Some(Block { number, timestamp: BLOCK_SECONDS, finalized: true }),
         internal,
         holdings: BTreeMap::new(),
+        given: BTreeMap::new(),
         balances: BTreeMap::new(),
         tokens: BTreeMap::new(),
         also_on: Vec::new(),

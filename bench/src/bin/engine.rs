@@ -64,6 +64,7 @@ fn parse(raw: &Raw) -> anyhow::Result<EvmFacts> {
         block: None,
         internal: InternalValue::Traced { transfers, failed },
         holdings: BTreeMap::new(),
+        given: BTreeMap::new(),
         balances: BTreeMap::new(),
         tokens: BTreeMap::new(),
         also_on: Vec::new(),
@@ -141,7 +142,11 @@ fn with_tokens(facts: EvmFacts, knowledge: &Knowledge) -> Facts {
     {
         let tokens = needs.into_iter().filter_map(|need| match need {
             Need::Token(Account::Evm(token)) => Some((token, Arc::clone(&named))),
-            Need::Token(Account::Solana(_)) | Need::Balance(_) | Need::Holding { .. } | Need::InternalValue => None,
+            Need::Token(Account::Solana(_))
+            | Need::Balance(_)
+            | Need::Holding { .. }
+            | Need::Given { .. }
+            | Need::InternalValue => None,
         });
         Arc::make_mut(&mut facts).tokens.extend(tokens);
     }

@@ -1,6 +1,7 @@
 //! One EVM chain: the few calls that a transaction's facts take, asked together so that they share requests.
 
 pub(crate) mod dialect;
+mod given;
 mod kept;
 mod parts;
 pub(crate) mod probe;
@@ -100,7 +101,7 @@ impl ServedChain for EvmChain {
         let Facts::Evm(facts) = facts else { return Completeness::Partial };
         let has_balances = facts.balances.values().all(|change| change.before.is_some() && change.after.is_some());
         match facts.internal {
-            _ if !has_balances => Completeness::Partial,
+            _ if !has_balances || facts.given.values().any(Option::is_none) => Completeness::Partial,
             InternalValue::Traced { .. } | InternalValue::NotAsked => Completeness::Whole,
             InternalValue::Untraceable if self.can_trace() => Completeness::Partial,
             InternalValue::Untraceable => Completeness::Unsupported,
@@ -236,6 +237,7 @@ impl EvmChain {
             balances: BTreeMap::new(),
             tokens: BTreeMap::new(),
             holdings: BTreeMap::new(),
+            given: BTreeMap::new(),
             also_on: Vec::new(),
             unasked: Vec::new(),
         })
@@ -333,7 +335,8 @@ impl EvmChain {
     }
 
     async fn answered(&self, mut facts: Arc<EvmFacts>, needs: &[Need]) -> Result<Arc<EvmFacts>, UpstreamError> {
-        let (mut tokens, mut holdings, mut account, mut wants_trace) = (Vec::new(), Vec::new(), None, false);
+        let (mut tokens, mut holdings, mut given, mut account) = (Vec::new(), Vec::new(), Vec::new(), None);
+        let mut wants_trace = false;
         for need in needs {
             match need {
                 Need::Token(token) => tokens.extend(token.evm()),
@@ -341,11 +344,15 @@ impl EvmChain {
                 Need::Holding { token, holder, shares } => {
                     holdings.extend(token.evm().zip(holder.evm()).map(|held| (held, *shares)));
                 }
+                Need::Given { token, giver, taker } => {
+                    let parties = token.evm().zip(giver.evm()).zip(taker.evm());
+                    given.extend(parties.map(|((token, giver), taker)| (token, giver, taker)));
+                }
                 Need::InternalValue => wants_trace = true,
             }
         }
         let number = facts.block.map_or(0, |block| block.number);
-        let (metadata, internal, balance, holdings) = tokio::join!(
+        let (metadata, internal, balance, holdings, given) = tokio::join!(
             self.tokens.metadata(&self.node, &tokens),
             async {
                 if !wants_trace {
@@ -360,11 +367,15 @@ impl EvmChain {
                     .into_iter()
                     .map(|(held, shares)| async move { (held, self.holding(held, shares, number).await) })
             ),
+            join_all(given.into_iter().map(|(token, giver, taker)| async move {
+                ((token, giver, taker), given::given(&self.node, token, giver, taker, number).await)
+            })),
         );
         let changed = Arc::make_mut(&mut facts);
         changed.tokens.extend(metadata?);
         changed.balances.extend(balance);
         changed.holdings.extend(holdings);
+        changed.given.extend(given);
         if let Some(internal) = internal {
             changed.internal = internal;
         }

@@ -281,7 +281,11 @@ fn token(asset: AssetReply) -> Token {
 fn mint(need: &Need) -> Option<Key> {
     match need {
         Need::Token(Account::Solana(mint)) => Some(*mint),
-        Need::Token(Account::Evm(_)) | Need::Balance(_) | Need::Holding { .. } | Need::InternalValue => None,
+        Need::Token(Account::Evm(_))
+        | Need::Balance(_)
+        | Need::Holding { .. }
+        | Need::Given { .. }
+        | Need::InternalValue => None,
     }
 }
 

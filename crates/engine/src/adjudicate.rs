@@ -8,7 +8,8 @@ use alloy_primitives::U256;
 
 use crate::allocate::{self, Allocation, Taker, dust};
 use crate::asset::Seen;
-use crate::category::{Category, Legs, Nature, Rank};
+use crate::belief::{clipped, is_believed};
+use crate::category::{Category, Legs, Rank};
 use crate::confidence::{self, Weighing};
 use crate::legs::{Direction, LEGS_MAX, Leg};
 use crate::opinion::{Opinion, Source, Strength};
@@ -65,7 +66,7 @@ pub fn adjudicate(scene: &Scene<'_>, heard: Opinions, question: &Question) -> Re
     let Opinions { said: opinions, is_cut, is_unsettled, is_mixed } = heard;
     let (claims, allocation) = allocated(scene, accepted_claims(scene, &opinions));
     let residual = residual(scene, &claims, &allocation);
-    let has_unbacked = claims.iter().any(|claim| !is_backed(scene, claim));
+    let has_unbacked = claims.iter().any(|claim| !is_believed(scene, claim));
     let mut doubts = scene.doubts.clone();
     if is_stated(scene, &claims) {
         doubts.retain(|doubt| *doubt != Doubt::InternalValueUnknown);
@@ -180,7 +181,7 @@ fn accepted_claims(scene: &Scene<'_>, opinions: &[Opinion]) -> Vec<Opinion> {
     kept.into_iter()
         .filter(|claim| !is_spam || claim.opinion.category == Category::Spam)
         .filter(|claim| is_whole(claim) || whole.is_none_or(|whole| stands_beside(claim, whole)))
-        .map(|claim| claim.opinion.clone())
+        .map(|claim| clipped(scene, claim.opinion.clone()))
         .collect()
 }
 
@@ -205,7 +206,7 @@ fn full(scene: &Scene<'_>, opinion: &Opinion) -> LegSet {
 /// The claims that are left once every unit of every leg went to one of them, and what each took.
 fn allocated(scene: &Scene<'_>, claims: Vec<Opinion>) -> (Vec<Opinion>, Allocation) {
     let allocate = |claims: &[Opinion]| {
-        let taker = |claim| Taker { claim, is_backed: is_backed(scene, claim), is_accessory: is_accessory(claim) };
+        let taker = |claim| Taker { claim, is_backed: is_believed(scene, claim), is_accessory: is_accessory(claim) };
         let takers: Vec<Taker<'_>> = claims.iter().map(taker).collect();
         let mut order: Vec<(usize, &Opinion)> = claims.iter().enumerate().collect();
         order.sort_by(|(_, a), (_, b)| by_precedence(a, b));
@@ -339,7 +340,7 @@ pub fn principal<'a>(claims: impl Iterator<Item = &'a Opinion>) -> Option<&'a Op
 /// another account.
 fn residual(scene: &Scene<'_>, claims: &[Opinion], allocation: &Allocation) -> LegSet {
     let mut open = allocation.open;
-    let backed: Vec<&Opinion> = claims.iter().filter(|claim| is_backed(scene, claim)).collect();
+    let backed: Vec<&Opinion> = claims.iter().filter(|claim| is_believed(scene, claim)).collect();
     for (at, leg) in scene.legs.iter().enumerate().take(LEGS_MAX) {
         if is_passed_on(scene, at, leg, backed.iter().copied()) {
             open.insert(at);
@@ -375,21 +376,4 @@ fn is_stated(scene: &Scene<'_>, claims: &[Opinion]) -> bool {
         && has(Direction::Out)
         && has(Direction::In)
         && scene.legs.iter().enumerate().all(|(at, leg)| claims.iter().any(|claim| states(claim, at, leg)))
-}
-
-/// Anyone can log a well-known event and take a token for it. A contract that no pack vouches for is believed when value
-/// came back for what went out, when the wallet itself asked for what came in, or when it paid income in the native coin or a
-/// canonical token, which cannot be forged.
-fn is_backed(scene: &Scene<'_>, claim: &Opinion) -> bool {
-    let is_plain = claim.category.is_plain_transfer() || claim.category.meaning().rank == Rank::Decided;
-    let goes_out = claim.explains_direction(&scene.legs, Direction::Out);
-    let comes_in = claim.explains_direction(&scene.legs, Direction::In);
-    let pays_income = || {
-        let mut paid = claim.explains.iter().filter_map(|share| scene.legs.get(share.leg));
-        claim.category.meaning().nature == Nature::Earning && paid.all(|leg| scene.is_real(leg.asset))
-    };
-    claim.strength == Strength::Verified
-        || is_plain
-        || (goes_out && comes_in)
-        || (!goes_out && (scene.acts || pays_income()))
 }

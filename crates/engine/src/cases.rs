@@ -111,7 +111,12 @@ fn judge(knowledge: &Knowledge, at: usize, case: &CaseRow, scene: &Scene<'_>, re
     let Classification { category, confidence, review_note, protocol, needs_review, .. } = answer;
     if case.review {
         let is_settled = || format!("it is read as {} at confidence {confidence}, without review", category.name());
-        return if needs_review { Ok(()) } else { Err(is_settled()) };
+        let leans = || format!("it leans to {}", category.name());
+        return match wanted {
+            _ if !needs_review => Err(is_settled()),
+            Some(wanted) if category != wanted => Err(leans()),
+            _ => Ok(()),
+        };
     }
     if Some(category) != wanted || confidence < confidence::REVIEW_BELOW {
         let note = review_note.unwrap_or_default();
@@ -181,6 +186,7 @@ pub fn plain(chain: Chain, from: Address, to: Address, logs: Vec<Log>) -> EvmFac
         balances: BTreeMap::new(),
         tokens: BTreeMap::new(),
         holdings: BTreeMap::new(),
+        given: BTreeMap::new(),
         also_on: Vec::new(),
         unasked: Vec::new(),
     }
@@ -256,6 +262,10 @@ impl EvmStage<'_> {
             let (token, change) = self.balances(text)?;
             facts.holdings.insert((token, account_of("wallet")), change);
         }
+        for text in &case.given {
+            let (taker, token, amount) = self.given(text)?;
+            facts.given.insert((token, account_of("wallet"), taker), Some(amount));
+        }
         Ok(facts)
     }
 
@@ -274,6 +284,15 @@ impl EvmStage<'_> {
         Ok((self.account(token.trim())?, HoldingChange { before, after }))
     }
 
+    /// `taker: 1000 A`
+    fn given(&self, text: &str) -> Result<(Address, Address, U256), String> {
+        let wrong = || format!("`{text}` is not `taker: 1000 A`");
+        let (taker, given) = text.split_once(':').ok_or_else(wrong)?;
+        let (amount, token) = given.trim().split_once(' ').ok_or_else(wrong)?;
+        let amount = amount.parse().map_err(|_| wrong())?;
+        Ok((self.account(taker.trim())?, self.account(token.trim())?, amount))
+    }
+
     fn account(&self, name: &str) -> Result<Address, String> {
         let is_letter = name.len() == 1 && name.chars().all(|c| c.is_ascii_uppercase());
         if let Some(tokens) = name.strip_prefix("pool(").and_then(|rest| rest.strip_suffix(')')) {
@@ -281,6 +300,11 @@ impl EvmStage<'_> {
         }
         match name {
             "zero" => Ok(Address::ZERO),
+            "listed" => self
+                .rules
+                .on(self.chain)
+                .canonical_token()
+                .ok_or_else(|| "no token is canonical on this chain".to_owned()),
             "wallet" | "other" | "stranger" | "wrapped" => Ok(account_of(name)),
             _ if is_letter => Ok(account_of(name)),
             _ if name.starts_with("0x") => compile::address(name),

@@ -2,10 +2,11 @@
 //!
 //! It starts at what the deciding claim is worth: a verified contract 88, a well-known shape of event 72, a well-known call
 //! 64. Every other source that agrees adds 8; a call that asked for something else takes 12 away, unless it asked for a plain
-//! transfer, which many actions consist of. A leg that no claim explains, or a doubt about the scene itself, caps it below
+//! transfer, which many actions consist of. A contract that nobody vouches for and that says the wallet keeps what it has is worth 72 at most. A leg that no claim explains, or a doubt about the scene itself, caps it below
 //! the review threshold. So 95 and more means a verified rule and another source that agrees, and an agreeing opinion
 //! never lowers it.
 
+use crate::category::Nature;
 use crate::opinion::{Opinion, Source, Strength};
 
 /// Below this the result is flagged for review.
@@ -84,6 +85,10 @@ pub fn weigh(weighing: &Weighing<'_>) -> u8 {
         } else if source == Source::Call && said.any(|opinion| !is_plain(opinion)) {
             confidence = confidence.saturating_sub(DISSENTS);
         }
+    }
+    let is_kept = principal.category.meaning().nature == Nature::Keeping && !principal.category.is_plain_transfer();
+    if principal.strength == Strength::Standard && is_kept && !principal.explains.is_empty() {
+        confidence = confidence.min(STANDARD);
     }
     if weighing.has_residual {
         confidence = confidence.min(WITH_RESIDUAL_MAX);

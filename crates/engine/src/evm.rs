@@ -36,10 +36,20 @@ pub struct EvmFacts {
     pub tokens: BTreeMap<Address, Arc<Token>>,
     /// By token and holder.
     pub holdings: BTreeMap<(Address, Address), HoldingChange>,
+    /// By token, giver and taker: what was given in earlier blocks, less what came back. `None` where no node could say.
+    pub given: BTreeMap<(Address, Address, Address), Option<U256>>,
     /// Other chains that hold a transaction of the same hash (possible before EIP-155).
     pub also_on: Vec<String>,
     /// Chains that may hold it too, but could not be asked.
     pub unasked: Vec<String>,
+}
+
+impl EvmFacts {
+    /// The number that explorers show for a log, by its position in the receipt.
+    pub fn log_index(&self, position: usize) -> Option<u64> {
+        let index = self.receipt.logs.get(position)?.log_index;
+        index.map(|index| index.to::<u64>()).or_else(|| u64::try_from(position).ok())
+    }
 }
 
 /// Native coin that contracts passed on inside the transaction, which no log shows.

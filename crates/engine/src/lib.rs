@@ -12,6 +12,7 @@ pub mod asset;
 pub mod asset_legs;
 pub mod audit;
 mod base58;
+mod belief;
 pub mod block;
 pub mod books;
 pub mod cases;

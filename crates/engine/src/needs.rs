@@ -4,7 +4,7 @@ use crate::asset::Account;
 use crate::legs::Leg;
 
 /// How often the shell answers and reads again.
-pub const NEED_ROUNDS_MAX: usize = 3;
+pub const NEED_ROUNDS_MAX: usize = 4;
 /// Tokens of one transaction whose metadata is asked for in one round; the legs of further tokens have no symbol.
 pub const TOKENS_MAX: usize = 256;
 
@@ -16,6 +16,8 @@ pub enum Need {
     Balance(Account),
     /// What the holder has of a token before and after the block: its balance, and the first word of the view with this selector.
     Holding { token: Account, holder: Account, shares: [u8; 4] },
+    /// What the giver gave the taker of a token in earlier blocks, less what came back.
+    Given { token: Account, giver: Account, taker: Account },
     /// What a token contract or mint says of itself.
     Token(Account),
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::asset::Seen;
+use crate::asset::{Account, Seen};
 use crate::category::Category;
 use crate::legs::{Direction, Leg};
 use crate::role::Role;
@@ -57,6 +57,8 @@ pub struct Opinion {
     pub has_no_balance_leg: bool,
     /// On the other side of a bridge another asset may arrive.
     pub may_exchange: bool,
+    /// The contract whose word it is, where no pack vouches for it.
+    pub speaker: Option<Account>,
 }
 
 impl Opinion {
@@ -80,6 +82,7 @@ impl Opinion {
             counterleg_in_earlier_tx: false,
             has_no_balance_leg: false,
             may_exchange: false,
+            speaker: None,
         }
     }
 

@@ -11,7 +11,7 @@ use crate::question::Question;
 use crate::rules::Rules;
 use crate::scene::{Scene, WalletNotInTransaction};
 use crate::solana::scene::SolanaScene;
-use crate::{evm, solana, sources};
+use crate::{belief, evm, solana, sources};
 
 /// What to do about facts that the question needs and that are missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +55,12 @@ pub fn read(
         }
     }
     let reading = scene.adjudicate(question, rules);
+    if missing == Missing::Ask {
+        let proofs = belief::needs(scene.common(), &reading.claims);
+        if !proofs.is_empty() {
+            return Ok(Read::Needs(proofs));
+        }
+    }
     Ok(Read::Done(Box::new(answer::answer(scene.common(), &reading, question, knowledge))))
 }
 

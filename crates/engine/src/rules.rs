@@ -195,6 +195,11 @@ impl ChainRules {
             && self.canonical_symbols.contains(&fold_symbol(symbol))
     }
 
+    /// One of the canonical tokens, always the same.
+    pub fn canonical_token(&self) -> Option<Address> {
+        self.canonical.iter().min().copied()
+    }
+
     pub fn is_canonical(&self, contract: Address) -> bool {
         self.canonical.contains(&contract)
     }

@@ -66,6 +66,8 @@ pub enum Doubt {
     RebaseUnknown,
     /// A token made every balance smaller.
     RebasedDown,
+    /// The log of this number says that it moves something of the wallet's, and cannot be read.
+    Unreadable(u64),
     /// Amounts that no ledger of 256 bits can hold: the contract's logs contradict themselves.
     AmountOverflow,
 }
@@ -243,6 +245,13 @@ impl Scene<'_> {
         }
     }
 
+    /// The coin, its wrapper, a canonical token, or a token of some pack: whoever has its log say something about an account is known.
+    pub fn is_listed(&self, asset: Asset) -> bool {
+        self.is_real(asset)
+            || self.is_native(asset)
+            || asset.contract().is_some_and(|contract| self.ground.is_listed(contract))
+    }
+
     /// The native coin, or its wrapper.
     pub fn is_native(&self, asset: Asset) -> bool {
         match asset {
@@ -267,6 +276,16 @@ impl Ground<'_> {
         match self {
             Self::Evm { known, .. } => contract.evm().is_some_and(|contract| known.is_canonical(contract)),
             Self::Solana { rules, .. } => key(contract).is_some_and(|mint| rules.solana.is_canonical(&mint)),
+        }
+    }
+
+    /// Whether some pack lists the contract.
+    fn is_listed(&self, contract: Account) -> bool {
+        match self {
+            Self::Evm { known, .. } => contract.evm().is_some_and(|contract| !known.holders(contract).is_empty()),
+            Self::Solana { rules, .. } => {
+                key(contract).is_some_and(|mint| rules.solana.holders(&mint).next().is_some())
+            }
         }
     }
 
@@ -305,13 +324,18 @@ impl Ground<'_> {
         }
     }
 
+    /// What the giver gave the taker of a token in earlier blocks, less what came back. `None` where nobody asked; `Some(None)` where no node could say.
+    pub fn given(&self, token: Account, giver: Account, taker: Account) -> Option<Option<U256>> {
+        match self {
+            Self::Evm { facts, .. } => facts.given.get(&(token.evm()?, giver.evm()?, taker.evm()?)).copied(),
+            Self::Solana { .. } => Some(None),
+        }
+    }
+
     /// The number that explorers show for a log, by its position in the receipt.
     pub fn log_index(&self, position: usize) -> Option<u64> {
         match self {
-            Self::Evm { facts, .. } => {
-                let index = facts.receipt.logs.get(position)?.log_index;
-                index.map(|index| index.to::<u64>()).or_else(|| u64::try_from(position).ok())
-            }
+            Self::Evm { facts, .. } => facts.log_index(position),
             Self::Solana { .. } => None,
         }
     }

@@ -4,6 +4,7 @@ pub mod amm;
 pub mod call;
 pub mod calldata;
 pub mod explain;
+pub mod matched;
 pub mod pools;
 pub mod positions;
 pub mod protocol;

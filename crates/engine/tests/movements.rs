@@ -163,3 +163,35 @@ fn a_system_transaction_that_deposits_nothing_is_a_call() {
         assert_eq!((answer.category, answer.needs_review), (Category::ContractCall, false), "{:?}", answer.review_note);
     }
 }
+
+/// A log that says it moves something of the wallet's, in a form that no standard has, is not nothing: a person looks at it.
+#[test]
+fn a_transfer_that_cannot_be_read_is_a_doubt_that_names_it() {
+    let knowledge = Knowledge::embedded().unwrap();
+    let (from, to) = (OTHER.into_word(), WALLET.into_word());
+    let transfer = "Transfer(address,address,uint256)";
+    let batch = "TransferBatch(address,address,address,uint256[],uint256[])";
+    let mut dirty = to;
+    dirty.0[0] = 1;
+    let many: Vec<B256> = std::iter::once(word(10_001)).chain((0..10_001).map(word)).collect();
+    let too_many = [vec![word(64), word(64 + 32 * 10_002)], many.clone(), many].concat();
+    let unreadable = [
+        ("one indexed parameter", log(TOKEN, transfer, &[from], &[to, word(7)])),
+        ("dirty bits above an address", log(TOKEN, transfer, &[from, dirty], &[word(7)])),
+        ("an NFT with data", log(TOKEN, transfer, &[from, to, word(7)], &[word(7)])),
+        ("more ids than are read", log(TOKEN, batch, &[from, from, to], &too_many)),
+        ("an offset between words", log(TOKEN, batch, &[from, from, to], &[word(65), word(65), word(0), word(0)])),
+    ];
+    for (what, log) in unreadable {
+        let mut facts = with(vec![log]);
+        let answer = |facts: &EvmFacts| {
+            let facts = Facts::from(facts.clone());
+            engine::read(&facts, &Question::default(), &knowledge, Missing::Accept).unwrap().done().unwrap()
+        };
+        let said = answer(&facts);
+        assert!(said.needs_review && said.review_note.is_some_and(|note| note.contains("Log 0 ")), "{what}");
+        // Of somebody else's it is no matter.
+        facts.transaction.from = address!("1234567890123456789012345678901234567890");
+        assert!(!answer(&facts).needs_review, "{what}");
+    }
+}

@@ -145,6 +145,7 @@ fn any_facts() -> impl Strategy<Value = EvmFacts> {
             },
             internal,
             holdings: BTreeMap::new(),
+            given: BTreeMap::new(),
             balances: BTreeMap::from([(from, change)]),
             tokens,
             ..base

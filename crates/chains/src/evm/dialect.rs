@@ -17,6 +17,7 @@ pub(crate) static DIALECT: Dialect = Dialect {
         ("debug_traceTransaction", RPC_RESPONSE_BYTES_MAX),
         ("trace_transaction", RPC_RESPONSE_BYTES_MAX),
         ("eth_call", DATA_BYTES_MAX),
+        ("eth_getLogs", DATA_BYTES_MAX),
     ],
 };
 

@@ -8,14 +8,15 @@ use alloy_primitives::{Address, I256, U256};
 use crate::Category;
 use crate::evm::json::Log;
 use crate::rules::compile::{self, CallShape, EventShape, Field, Opens, ParamFinder, RulePlace};
+use crate::rules::file::RecordedRow;
 use crate::rules::file::{CallRow, EventRow};
-use crate::rules::recorded::{RecordedReading, RecordedRow, RecordedSource};
+use crate::rules::recorded::{RecordedReading, RecordedSource};
 use crate::rules::solana::{InstructionRule, key};
 use crate::rules::{ChainRules, Fault, Pack, Rules};
 use crate::solana::json::Instruction;
 use crate::sources::calldata::{self, Calldata};
 use crate::sources::explain::Words;
-use crate::sources::protocol::{LogWords, OtherLog, holds};
+use crate::sources::matched::{LogWords, OtherLog, holds};
 
 /// What is wrong with the recorded readings of every pack.
 pub fn check(rules: &Rules) -> Vec<Fault> {

@@ -140,6 +140,38 @@ fn native_logged(log: &Log, position: usize, chain: &Chain, unmatched: &mut Coun
     }
 }
 
+/// The first log that says it moves something and cannot be read, where it may be about the wallet: what it moved is not known.
+pub fn unreadable(facts: &EvmFacts, known: &ChainRules, wallet: Address) -> Option<usize> {
+    let is_own_kind = |log: &Log| facts.chain.native_log == Some(log.address) || known.nfts(log.address).is_some();
+    let mut logs = facts.receipt.logs.iter();
+    logs.position(|log| !is_read(log) && !is_own_kind(log) && has_bytes(log, wallet))
+}
+
+/// Whether sender, receiver and amounts of a transfer's log are where a standard has them. Other logs are no transfers.
+fn is_read(log: &Log) -> bool {
+    let has_parties =
+        |first: usize| log.topic_address(first).is_some() && log.topic_address(first.saturating_add(1)).is_some();
+    match log.topic0() {
+        Some(TRANSFER) => match (log.topics.len(), log.data.len()) {
+            (4, 0) | (3, 32..) => has_parties(1),
+            (1, 96) => log.data_address(0).is_some() && log.data_address(1).is_some(),
+            _ => false,
+        },
+        Some(TRANSFER_SINGLE) => erc1155_parties(log).is_some() && log.data.len() >= 64,
+        Some(TRANSFER_BATCH) => {
+            let lengths = word_array(log, 0).zip(word_array(log, 1)).map(|(ids, amounts)| (ids.len(), amounts.len()));
+            erc1155_parties(log).is_some() && lengths.is_some_and(|(ids, amounts)| ids == amounts)
+        }
+        _ => true,
+    }
+}
+
+/// Whether the address is in the log at all, wherever it stands.
+fn has_bytes(log: &Log, wallet: Address) -> bool {
+    let is_there = |bytes: &[u8]| bytes.windows(wallet.len()).any(|window| window == wallet.as_slice());
+    log.topics.iter().skip(1).any(|topic| is_there(topic.as_slice())) || is_there(&log.data)
+}
+
 /// ERC-20 and ERC-721 share the signature; the layout tells them apart. Older contracts index nothing.
 fn transfer(log: &Log, position: usize, facts: &EvmFacts) -> Option<Movement> {
     let seen = Seen::Log(position);

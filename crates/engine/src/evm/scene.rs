@@ -6,7 +6,7 @@ use alloy_primitives::{Address, U256};
 
 use super::accruals::{self, Stated};
 use super::json::{Log, word_address};
-use super::movements::movements;
+use super::movements::{movements, unreadable};
 use super::rebases::{self, Outcome as Rebased, Rebase};
 use super::{BalanceChange, EvmFacts, InternalValue, LOGS_MAX, actor};
 use crate::asset::{Account, Asset, Movement, Seen};
@@ -79,6 +79,9 @@ pub fn read<'a>(
     let mut doubts = Vec::new();
     if outcome == Outcome::Succeeded {
         movements.extend(unseen_value(facts, perspective, gas, &movements, &mut doubts));
+        doubts.extend(
+            unreadable(facts, known, perspective).and_then(|position| facts.log_index(position)).map(Doubt::Unreadable),
+        );
     }
     let Stated { earned: mut accruals, paid: interest_paid } =
         accruals::split(facts, rules, known, perspective, &mut movements);

@@ -1,5 +1,6 @@
 //! A rule pack as an analyst writes it: one TOML file per protocol. Everything here is text; `compile` gives it meaning.
 
+mod recorded;
 mod signatures;
 
 use std::collections::BTreeMap;
@@ -7,9 +8,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
+pub use recorded::{RecordedCall, RecordedInstruction, RecordedLog, RecordedRow};
 pub use signatures::{OneOrMore, Signatures};
 
-use super::recorded::RecordedRow;
 use crate::asset::NftKind;
 use crate::role::Role;
 
@@ -93,6 +94,9 @@ pub struct CaseRow {
     /// `token: 1000 > 1003`: what the wallet holds of it before and after the block, while its shares stay.
     #[serde(default)]
     pub balances: Vec<String>,
+    /// `taker: 1000 A`: what the wallet gave it in earlier blocks, less what came back.
+    #[serde(default)]
+    pub given: Vec<String>,
     /// On Solana: `role: instruction(position=account, …)`
     #[serde(default)]
     pub instructions: Vec<String>,
@@ -105,7 +109,7 @@ pub struct CaseRow {
     /// No rule of this pack may match.
     #[serde(default)]
     pub silent: bool,
-    /// Whatever is read, a person must look.
+    /// A person must look, whatever is read; with `reads`, at what leans to that category.
     #[serde(default)]
     pub review: bool,
 }

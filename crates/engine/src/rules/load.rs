@@ -205,7 +205,7 @@ impl Loader {
         }
         for row in &file.case {
             match (&row.reads, row.silent, row.review) {
-                (Some(category), false, false) => {
+                (Some(category), false, _) => {
                     if let Err(what) = compile::category(category) {
                         at(&row.about, what);
                     }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::readers::Matched;
+use super::matched::Matched;
 use super::trust::proved;
 use crate::asset::{Account, Asset, Movement, Seen};
 use crate::category::Category;

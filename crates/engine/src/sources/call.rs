@@ -5,7 +5,7 @@ use alloy_primitives::Address;
 
 use super::calldata::{self, CALLS_MAX, Calldata, ContractCall};
 use super::explain::{Speaker, Words, explain};
-use super::protocol::is_for_perspective;
+use super::matched::is_for_perspective;
 use crate::asset::{Account, Asset};
 use crate::category::Category;
 use crate::evm::scene::EvmScene;
@@ -130,6 +130,7 @@ fn opinion(
     Some(Opinion {
         protocol: (strength == Strength::Verified).then(|| rules.protocol(rule.pack)).flatten(),
         may_exchange: rules.may_exchange(rule.pack),
+        speaker: (strength != Strength::Verified).then(|| target.into()),
         ..Opinion::new(Source::Call, rule.id.clone(), category, strength, explained)
     })
 }

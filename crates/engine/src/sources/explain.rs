@@ -3,7 +3,7 @@
 use alloy_primitives::{Address, B256, U256, address};
 
 use crate::asset::{Account, Asset};
-use crate::category::{Category, Nature};
+use crate::category::{Category, Nature, Rank};
 use crate::evm::json::word_address;
 use crate::evm::scene::EvmScene;
 use crate::legs::{Direction, LEGS_MAX, Leg, position};
@@ -149,7 +149,9 @@ fn one(
     for (at, leg) in of_name.chain(of_kin).filter(|(_, leg)| leg.direction == direction) {
         let has_id = id.is_none_or(|id| matches!(leg.asset, Asset::Nft { id: of_leg, .. } if of_leg == id));
         let is_other = nearest.is_some_and(|nearest| nearest != Some(at));
-        if !has_id || is_other || !matches_leg(scene, spec, leg, speaker.contract, asset, amount) {
+        // What an NFT is minted as is an NFT.
+        let is_odd = speaker.means == Category::NftMint && direction == Direction::In && !leg.asset.is_nft();
+        if !has_id || is_odd || is_other || !matches_leg(scene, spec, leg, speaker.contract, asset, amount) {
             continue;
         }
         let is_spent =
@@ -189,6 +191,10 @@ fn linked(scene: &EvmScene<'_>, spec: &LegSpec, leg: &Leg, speaker: Speaker, wor
     match spec.what {
         // One thing, which is named or the only one of its kind.
         LegSubject::Item(..) | LegSubject::Nft => Net { amount: leg.amount, moves: MoveSet::default() },
+        // A loan that is minted is a token that everybody knows; any other may be a stranger's.
+        LegSubject::Minted if speaker.means.meaning().rank == Rank::Loan && !scene.is_listed(leg.asset) => {
+            Net::default()
+        }
         LegSubject::Minted | LegSubject::Debt => scene.net(leg, |own| own.other.is_zero()),
         _ => {
             let flow = Flow::of(scene, speaker);
@@ -197,10 +203,18 @@ fn linked(scene: &EvmScene<'_>, spec: &LegSpec, leg: &Leg, speaker: Speaker, wor
             let is_named = |other: Address| words.names(other) || is_named_in_call(scene, speaker, other);
             let is_caller = |other: Address| speaker.means.is_plain_transfer() && other == scene.facts.transaction.from;
             let is_meant = |other: Address| is_named(other) || is_caller(other);
-            let names = |own: &Own| may_name && own.other.evm().is_some_and(is_meant);
-            scene.net(leg, |own| flow.takes(scene, own) || names(own))
+            // A word of zeros names nobody.
+            let names = |own: &Own| may_name && !own.other.is_zero() && own.other.evm().is_some_and(is_meant);
+            let is_item = |own: &Own| may_name && is_named_item(own, speaker.means, words);
+            scene.net(leg, |own| flow.takes(scene, own) || names(own) || is_item(own))
         }
     }
+}
+
+/// What is minted or burned by the contract that the words name: the share of a pool, or an NFT of an artist who uses a marketplace.
+fn is_named_item(own: &Own, means: Category, words: &impl Words) -> bool {
+    let is_traded = own.asset.is_nft() || means.meaning().nature == Nature::Exchange;
+    own.other.is_zero() && is_traded && own.counterparty().evm().is_some_and(|contract| words.names(contract))
 }
 
 /// The transaction calls a contract of the speaker's pack, and names the account in its arguments.
@@ -242,7 +256,9 @@ impl<'a> Flow<'a> {
         let is_linked = || scene.links().group(party.into()).is_some_and(|group| self.is_linked(group));
         // A token that taxes its own transfers keeps a part of what is traded.
         let is_tax = self.is_exchange && own.asset.contract() == Some(own.other);
-        own.other.is_zero() || is_tax || party == self.speaker.contract || is_of_pack() || is_linked()
+        // A mint or a burn is the act of its token: of a listed one it belongs to whoever speaks, of any other it may be a stranger's.
+        let is_made = || own.other.is_zero() && scene.is_listed(own.asset);
+        is_tax || party == self.speaker.contract || is_of_pack() || is_linked() || is_made()
     }
 }
 

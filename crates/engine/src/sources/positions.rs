@@ -2,8 +2,7 @@
 
 use alloy_primitives::U256;
 
-use super::protocol;
-use super::readers::Matched;
+use super::matched::{self, Matched};
 use crate::category::Category;
 use crate::evm::scene::EvmScene;
 use crate::opinion::Opinion;
@@ -15,7 +14,7 @@ use crate::shares::{Share, Shares, Tie};
 /// Splits what the rule says of a log that pays out. The event that its pack names in `beside` tells what was decreased: both logs name the
 /// position in indexed parameters of one name, and the amounts in others.
 pub fn split(scene: &EvmScene<'_>, rules: &Rules, matched: &Matched<'_>) -> Vec<Opinion> {
-    let Some(whole) = protocol::opinion(scene, rules, matched) else { return Vec::new() };
+    let Some(whole) = matched::opinion(scene, rules, matched) else { return Vec::new() };
     let paid = matched.rule.only.beside.as_ref().and_then(|beside| decreased(scene, matched, beside));
     let Some(paid) = paid.filter(|paid| !paid.is_empty()) else { return vec![whole] };
     let mut withdrawn = Shares::default();

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use alloy_primitives::{Address, B256, U256};
 
 use super::OPINIONS_MAX;
-use super::explain::{self, Speaker, Words, explain};
-use super::readers::{self, Matched};
-use super::trust::{EmitterTrust, proved, trust};
-use crate::asset::{Account, Asset, Seen};
+use super::matched::{LogWords, Matched, OtherLog, holds, is_for_perspective, opinion};
+use super::readers;
+use super::trust::trust;
+use crate::asset::{Account, Asset};
 use crate::category::Category;
 use crate::evm::json::Log;
 use crate::evm::scene::EvmScene;
@@ -18,12 +18,12 @@ use crate::evm::{LOGS_MAX, actor};
 use crate::legs::{Direction, position};
 use crate::opinion::{Opinion, Source, Strength};
 use crate::role::Role;
-use crate::rules::compile::{ActorRule, EventRule, Field, RulePlace, Who};
+use crate::rules::compile::{ActorRule, EventRule, RulePlace};
 use crate::rules::file::TransferDirection;
 use crate::rules::reader::Reader;
-use crate::rules::{ChainRules, Rules, TransferRule};
+use crate::rules::{Rules, TransferRule};
 use crate::scene::{Accrual, Outcome};
-use crate::shares::{Share, Shares, Tie};
+use crate::shares::{Shares, Tie};
 
 /// What the packs say, and whether a rule matched whose outcome is decided in another transaction.
 pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> (Vec<Opinion>, bool) {
@@ -116,31 +116,16 @@ fn naming(scene: &EvmScene<'_>) -> BTreeSet<(B256, B256)> {
     scene.facts.receipt.logs.iter().filter_map(|log| Some((log.topic0()?, *log.topics.get(1)?))).collect()
 }
 
-/// A log that a rule wants to see, or not, beside its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OtherLog {
-    /// Of the same contract.
-    Same(B256),
-    /// Of another contract, with this one as its first indexed parameter.
-    Naming(B256),
-}
-
 /// Movements whose other side is a contract of a pack that takes plain transfers for an action, at most so many.
 ///
-/// Anyone can make a token that logs a transfer with a well-known account. The chain itself moves the native coin; a token's
-/// log counts when the token is canonical, when the wallet acts, or when the pack's own account sent the transaction, was
-/// called or logged something itself.
+/// Anyone can make a token that logs a transfer with a well-known account, so a name is believed only of the native coin, and of a token that is
+/// canonical or that a pack lists.
 fn transfers(scene: &EvmScene<'_>, rules: &Rules, max: usize) -> Vec<Opinion> {
     let wallet = Account::from(scene.perspective);
-    let present = LazyCell::new(|| present(scene));
     let mut found = Vec::new();
-    for m in scene.movements.iter().filter(|m| (m.from == wallet) != (m.to == wallet)) {
+    for m in scene.movements.iter().filter(|m| (m.from == wallet) != (m.to == wallet) && scene.is_listed(m.asset)) {
         let (direction, other) = if m.from == wallet { (Direction::Out, m.to) } else { (Direction::In, m.from) };
         for holder in other.evm().map_or(&[][..], |other| scene.known.holders(other)) {
-            let is_present = || direction == Direction::In && present.contains(&holder.pack);
-            if !(scene.is_real(m.asset) || scene.acts || is_present()) {
-                continue;
-            }
             let is_way = |way| {
                 matches!(
                     (way, direction),
@@ -168,102 +153,6 @@ fn transfer(rules: &Rules, rule: &TransferRule, pack: usize, leg: usize, amount:
         role: rule.means.meaning().role,
         may_exchange: rules.may_exchange(pack),
         ..Opinion::new(Source::Protocol, rule.id.clone(), rule.means, Strength::Verified, explains)
-    }
-}
-
-/// Packs of which an account sent the transaction, was called or logged something.
-fn present(scene: &EvmScene<'_>) -> BTreeSet<usize> {
-    let transaction = &scene.facts.transaction;
-    let logs = scene.facts.receipt.logs.iter().take(LOGS_MAX).map(|log| log.address);
-    let parties = std::iter::once(transaction.from).chain(transaction.to).chain(logs);
-    parties.flat_map(|party| scene.known.holders(party)).map(|holder| holder.pack).collect()
-}
-
-/// Whether the rule's conditions beyond the layout hold. `logged` tells whether another log is there.
-pub fn holds(known: &ChainRules, rule: &EventRule, log: &Log, logged: impl Fn(OtherLog) -> bool) -> bool {
-    let words = LogWords(log, None);
-    let is_positive = |field| words.amount(field, 0).is_some_and(|word| !word.bit(255) && !word.is_zero());
-    let is_negative = |field| words.amount(field, 0).is_some_and(|word| word.bit(255));
-    let only = &rule.only;
-    only.beside.as_ref().is_none_or(|beside| logged(OtherLog::Same(beside.topic0)))
-        && !only.without.is_some_and(|topic0| logged(OtherLog::Same(topic0)))
-        && only.named_by.is_none_or(|topic0| logged(OtherLog::Naming(topic0)))
-        && !only.not_named_by.is_some_and(|topic0| logged(OtherLog::Naming(topic0)))
-        && only.equals.iter().all(|(field, values)| equals(&words, field, values))
-        && only.same.iter().all(|(one, other)| words.amount(one, 0) == words.amount(other, 0))
-        && only.differ.iter().all(|(one, other)| words.amount(one, 0) != words.amount(other, 0))
-        && only.holds.iter().all(|(field, role)| {
-            words.address(field, 0).is_some_and(|holder| known.holds_role(holder, rule.pack, role))
-        })
-        && only.positive.as_ref().is_none_or(is_positive)
-        && only.negative.as_ref().is_none_or(is_negative)
-}
-
-/// Whether the parameter, or each member of it, has one of the values. An array without members has none.
-fn equals(words: &LogWords<'_>, field: &Field, values: &[U256]) -> bool {
-    let has_one = |member| words.amount(field, member).is_some_and(|value| values.contains(&value));
-    words.count(field).is_some_and(|count| count > 0 && (0..count).all(has_one))
-}
-
-/// What the rule's own words make of a log.
-pub fn opinion(scene: &EvmScene<'_>, rules: &Rules, matched: &Matched<'_>) -> Option<Opinion> {
-    let Matched { position, log, rule, trust } = *matched;
-    let words = LogWords(log, Some(position));
-    if !is_for_perspective(scene, &rule.who, &words) {
-        return None;
-    }
-    let EmitterTrust { strength, pack } = proved(scene, rule, log.address, trust);
-    let is_verified = strength == Strength::Verified;
-    let speaker = Speaker { contract: log.address, pack: rule.pack, means: rule.means, is_verified, is_loose: false };
-    let explained = explain(scene, &rule.out, &rule.incoming, speaker, &words)?;
-    // Only the amount links such a fill to the wallet.
-    let is_exact = |share: &Share| scene.legs.get(share.leg).is_some_and(|leg| leg.amount == share.amount);
-    if rule.escrowed && !explained.iter().filter(|share| share.tie == Tie::Stated).all(is_exact) {
-        return None;
-    }
-    Some(Opinion {
-        protocol: (strength == Strength::Verified || rule.own).then(|| rules.protocol(pack)).flatten(),
-        role: rule.role,
-        at: Some(Seen::Log(position)),
-        counterleg_in_earlier_tx: rule.escrowed,
-        may_exchange: rules.may_exchange(rule.pack),
-        ..Opinion::new(Source::Protocol, rule.id.clone(), rule.means, strength, explained)
-    })
-}
-
-/// Whether the rule's actor is the perspective.
-pub fn is_for_perspective(scene: &EvmScene<'_>, who: &[Who], words: &impl Words) -> bool {
-    let names = |field: &Field| {
-        let count = words.count(field).unwrap_or_default();
-        (0..count).any(|member| words.address(field, member) == Some(scene.perspective))
-    };
-    who.iter().any(|who| match who {
-        Who::Anyone => true,
-        Who::Sender => scene.acts,
-        Who::Field(field) => names(field),
-    })
-}
-
-/// A log, and its place where that matters.
-#[derive(Debug, Clone, Copy)]
-pub struct LogWords<'a>(pub &'a Log, pub Option<usize>);
-
-impl Words for LogWords<'_> {
-    fn position(&self) -> Option<usize> {
-        self.1
-    }
-
-    fn word(&self, field: &Field, member: usize) -> Option<&[u8; 32]> {
-        field.in_log(self.0, member)
-    }
-
-    fn names(&self, address: Address) -> bool {
-        let word = address.into_word();
-        self.0.topics.iter().skip(1).any(|topic| *topic == word) || explain::has_word(&self.0.data, &word)
-    }
-
-    fn count(&self, field: &Field) -> Option<usize> {
-        explain::count(field, &self.0.data)
     }
 }
 

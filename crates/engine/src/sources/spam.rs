@@ -73,12 +73,12 @@ fn is_lure(scene: &Scene<'_>, rules: &Rules, leg: &Leg) -> bool {
     let Some(contract) = leg.asset.contract() else { return false };
     let Some(said) = scene.ground.token(contract) else { return false };
     let texts = said.symbol.iter().chain(&said.name);
-    !scene.ground.is_canonical(contract) && texts.into_iter().any(|text| rules.lures(text))
+    !scene.is_listed(leg.asset) && texts.into_iter().any(|text| rules.lures(text))
 }
 
 /// A token that calls itself what it is not.
 fn is_imitation(scene: &Scene<'_>, leg: &Leg) -> bool {
     let Some(contract) = leg.asset.contract() else { return false };
     let symbol = scene.ground.token(contract).and_then(|said| said.symbol.as_deref());
-    symbol.is_some_and(|symbol| scene.ground.collides(symbol, contract))
+    !scene.is_listed(leg.asset) && symbol.is_some_and(|symbol| scene.ground.collides(symbol, contract))
 }

@@ -4,8 +4,7 @@
 use alloy_primitives::{Address, U256};
 
 use super::OPINIONS_MAX;
-use super::protocol::{LogWords, is_for_perspective};
-use super::readers::Matched;
+use super::matched::{LogWords, Matched, is_for_perspective};
 use super::trust::EmitterTrust;
 use crate::asset::{Account, Asset, Movement, Seen};
 use crate::category::Category;
@@ -71,6 +70,7 @@ fn opinion(scene: &EvmScene<'_>, rules: &Rules, logs: &[VaultLog<'_>]) -> Option
     is_even.then(|| Opinion {
         protocol: (strength == Strength::Verified).then(|| rules.protocol(last.trust.pack)).flatten(),
         at: Some(Seen::Log(last.position)),
+        speaker: (strength != Strength::Verified).then(|| last.vault.into()),
         ..Opinion::new(Source::Protocol, last.rule.id.clone(), Category::VaultDeposit, strength, explains)
     })
 }

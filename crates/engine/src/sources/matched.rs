@@ -1,0 +1,121 @@
+//! A log that a rule matches, and what the rule's own words make of it.
+
+use alloy_primitives::{Address, B256, U256};
+
+use super::explain::{self, Speaker, Words, explain};
+use super::trust::{EmitterTrust, proved};
+use crate::asset::Seen;
+use crate::evm::json::Log;
+use crate::evm::scene::EvmScene;
+use crate::opinion::{Opinion, Source, Strength};
+use crate::rules::compile::{EventRule, Field, Who};
+use crate::rules::{ChainRules, Rules};
+use crate::shares::{Share, Tie};
+
+/// A log that a rule matches, whose conditions hold.
+#[derive(Debug, Clone, Copy)]
+pub struct Matched<'a> {
+    /// Its place among the logs.
+    pub position: usize,
+    pub log: &'a Log,
+    pub rule: &'a EventRule,
+    pub trust: EmitterTrust,
+}
+
+/// A log that a rule wants to see, or not, beside its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OtherLog {
+    /// Of the same contract.
+    Same(B256),
+    /// Of another contract, with this one as its first indexed parameter.
+    Naming(B256),
+}
+
+/// Whether the rule's conditions beyond the layout hold. `logged` tells whether another log is there.
+pub fn holds(known: &ChainRules, rule: &EventRule, log: &Log, logged: impl Fn(OtherLog) -> bool) -> bool {
+    let words = LogWords(log, None);
+    let is_positive = |field| words.amount(field, 0).is_some_and(|word| !word.bit(255) && !word.is_zero());
+    let is_negative = |field| words.amount(field, 0).is_some_and(|word| word.bit(255));
+    let only = &rule.only;
+    only.beside.as_ref().is_none_or(|beside| logged(OtherLog::Same(beside.topic0)))
+        && !only.without.is_some_and(|topic0| logged(OtherLog::Same(topic0)))
+        && only.named_by.is_none_or(|topic0| logged(OtherLog::Naming(topic0)))
+        && !only.not_named_by.is_some_and(|topic0| logged(OtherLog::Naming(topic0)))
+        && only.equals.iter().all(|(field, values)| equals(&words, field, values))
+        && only.same.iter().all(|(one, other)| words.amount(one, 0) == words.amount(other, 0))
+        && only.differ.iter().all(|(one, other)| words.amount(one, 0) != words.amount(other, 0))
+        && only.holds.iter().all(|(field, role)| {
+            words.address(field, 0).is_some_and(|holder| known.holds_role(holder, rule.pack, role))
+        })
+        && only.positive.as_ref().is_none_or(is_positive)
+        && only.negative.as_ref().is_none_or(is_negative)
+}
+
+/// Whether the parameter, or each member of it, has one of the values. An array without members has none.
+fn equals(words: &LogWords<'_>, field: &Field, values: &[U256]) -> bool {
+    let has_one = |member| words.amount(field, member).is_some_and(|value| values.contains(&value));
+    words.count(field).is_some_and(|count| count > 0 && (0..count).all(has_one))
+}
+
+/// What the rule's own words make of a log.
+pub fn opinion(scene: &EvmScene<'_>, rules: &Rules, matched: &Matched<'_>) -> Option<Opinion> {
+    let Matched { position, log, rule, trust } = *matched;
+    let words = LogWords(log, Some(position));
+    if !is_for_perspective(scene, &rule.who, &words) {
+        return None;
+    }
+    let EmitterTrust { strength, pack } = proved(scene, rule, log.address, trust);
+    let is_verified = strength == Strength::Verified;
+    let speaker = Speaker { contract: log.address, pack: rule.pack, means: rule.means, is_verified, is_loose: false };
+    let explained = explain(scene, &rule.out, &rule.incoming, speaker, &words)?;
+    // Only the amount links such a fill to the wallet.
+    let is_exact = |share: &Share| scene.legs.get(share.leg).is_some_and(|leg| leg.amount == share.amount);
+    if rule.escrowed && !explained.iter().filter(|share| share.tie == Tie::Stated).all(is_exact) {
+        return None;
+    }
+    Some(Opinion {
+        protocol: (strength == Strength::Verified || rule.own).then(|| rules.protocol(pack)).flatten(),
+        role: rule.role,
+        at: Some(Seen::Log(position)),
+        counterleg_in_earlier_tx: rule.escrowed,
+        may_exchange: rules.may_exchange(rule.pack),
+        speaker: (!is_verified).then(|| log.address.into()),
+        ..Opinion::new(Source::Protocol, rule.id.clone(), rule.means, strength, explained)
+    })
+}
+
+/// Whether the rule's actor is the perspective.
+pub fn is_for_perspective(scene: &EvmScene<'_>, who: &[Who], words: &impl Words) -> bool {
+    let names = |field: &Field| {
+        let count = words.count(field).unwrap_or_default();
+        (0..count).any(|member| words.address(field, member) == Some(scene.perspective))
+    };
+    who.iter().any(|who| match who {
+        Who::Anyone => true,
+        Who::Sender => scene.acts,
+        Who::Field(field) => names(field),
+    })
+}
+
+/// A log, and its place where that matters.
+#[derive(Debug, Clone, Copy)]
+pub struct LogWords<'a>(pub &'a Log, pub Option<usize>);
+
+impl Words for LogWords<'_> {
+    fn position(&self) -> Option<usize> {
+        self.1
+    }
+
+    fn word(&self, field: &Field, member: usize) -> Option<&[u8; 32]> {
+        field.in_log(self.0, member)
+    }
+
+    fn names(&self, address: Address) -> bool {
+        let word = address.into_word();
+        self.0.topics.iter().skip(1).any(|topic| *topic == word) || explain::has_word(&self.0.data, &word)
+    }
+
+    fn count(&self, field: &Field) -> Option<usize> {
+        explain::count(field, &self.0.data)
+    }
+}
