@@ -21,6 +21,8 @@ const POOL_ANON: i64 = 10;
 const POOL_DEV: i64 = 250;
 const CACHE_MEMORY_MIB: u32 = 48;
 const CACHE_DISK_MIB: u32 = 4_096;
+const CONNECTIONS_MAX: u32 = 2_048;
+const CONNECTIONS_PER_ADDRESS_MAX: u32 = 256;
 
 /// The part of the configuration that flags set.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -54,6 +56,8 @@ struct ConfigFile {
     pool_dev: Option<i64>,
     cache_memory_mib: Option<u32>,
     cache_disk_mib: Option<u32>,
+    connections_max: Option<u32>,
+    connections_per_address_max: Option<u32>,
     #[serde(default)]
     trusted_proxies: Vec<String>,
     meter_sink: Option<String>,
@@ -82,6 +86,9 @@ pub(crate) struct Config {
     /// What was read from chains, in memory and beside the database; 0 keeps nothing there.
     pub(crate) cache_memory_mib: u32,
     pub(crate) cache_disk_mib: u32,
+    /// Open at once, in all and from one address; 0 is no limit. A trusted proxy is not counted as an address.
+    pub(crate) connections_max: u32,
+    pub(crate) connections_per_address_max: u32,
     /// Peers whose `X-Forwarded-For` is trusted.
     pub(crate) trusted_proxies: Vec<IpNet>,
     pub(crate) meter: Option<Sink>,
@@ -155,6 +162,12 @@ impl Config {
             pool_dev: number("TAXON_POOL_DEV", file.pool_dev, POOL_DEV)?,
             cache_memory_mib: number("TAXON_CACHE_MEMORY_MIB", file.cache_memory_mib, CACHE_MEMORY_MIB)?,
             cache_disk_mib: number("TAXON_CACHE_DISK_MIB", file.cache_disk_mib, CACHE_DISK_MIB)?,
+            connections_max: number("TAXON_CONNECTIONS_MAX", file.connections_max, CONNECTIONS_MAX)?,
+            connections_per_address_max: number(
+                "TAXON_CONNECTIONS_PER_ADDRESS_MAX",
+                file.connections_per_address_max,
+                CONNECTIONS_PER_ADDRESS_MAX,
+            )?,
             trusted_proxies: proxies.iter().map(|text| network(text)).collect::<Result<_, _>>()?,
             meter: sink,
             rules: path(&flags.rules, "TAXON_RULES", file.rules)?,
@@ -183,6 +196,8 @@ impl Config {
             ("pool_dev", self.pool_dev.to_string()),
             ("cache_memory_mib", self.cache_memory_mib.to_string()),
             ("cache_disk_mib", self.cache_disk_mib.to_string()),
+            ("connections_max", self.connections_max.to_string()),
+            ("connections_per_address_max", self.connections_per_address_max.to_string()),
             ("trusted_proxies", listed(proxies)),
             ("meter_sink", meter.to_owned()),
             ("mcp_listen", self.mcp.listen.map_or("(with everything else)".to_owned(), |listen| listen.to_string())),

@@ -14,6 +14,7 @@ use anyhow::Context;
 use engine::Classification;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
+pub(crate) use process::descriptors_max;
 pub(crate) use table::{MetricKind, MetricRow, TABLE};
 
 /// The label of a request that matched no route.

@@ -5,6 +5,7 @@ mod client;
 mod failure;
 mod finished;
 mod gate;
+mod listen;
 mod request_id;
 mod scrape;
 
@@ -19,6 +20,7 @@ use crate::config::Config;
 pub(crate) use client::address as client_address;
 pub(crate) use finished::StaticFile;
 pub(crate) use gate::{bearer, keyed, request_id};
+pub(crate) use listen::{Places, Timeouts, serve};
 pub(crate) use request_id::carry as carry_request_id;
 pub(crate) use scrape::{gather_metrics, scrape};
 

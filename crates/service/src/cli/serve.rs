@@ -6,14 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use axum::Router;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::{self, App, Demo};
 use crate::config::Config;
-use crate::web::{self, Web};
+use crate::web::{self, Places, Timeouts, Web};
 use crate::{error, meter, metrics, router};
 
 /// Calls in flight at shutdown have this long to finish.
@@ -68,17 +67,20 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
         tokio::spawn(meter::deliver(app.store.clone(), sink.clone()));
     }
     let web = Web::new(Arc::clone(&app), config);
+    let places = Arc::new(Places::new(config));
+    let serve = |listener, router, stop| web::serve(listener, router, Arc::clone(&places), Timeouts::DEFAULT, stop);
     if let Some(listener) = metrics_listener {
         metrics::describe(&app.reader.knowledge.engine, &app.reader.served_slugs());
         tokio::spawn(web::gather_metrics());
-        tokio::spawn(serve_metrics(listener, web.clone()));
+        // Runs as long as the service, also while calls in flight finish.
+        tokio::spawn(serve(listener, router::metrics(web.clone()), CancellationToken::new()));
     }
     let asked = CancellationToken::new();
     let server = serve(listener, router::whole(web.clone(), config), asked.clone());
     let mcp_server = async {
         match mcp_listener {
             Some(listener) => serve(listener, router::agents(web.clone(), config), asked.clone()).await,
-            None => Ok(()),
+            None => {}
         }
     };
     let stopping = asked.clone();
@@ -92,12 +94,11 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
         tokio::time::sleep(Duration::from_secs(SHUTDOWN_SECONDS_MAX)).await;
     };
     let finished = async {
-        tokio::try_join!(server, mcp_server)?;
+        tokio::join!(server, mcp_server);
         app.finished().await;
-        Ok::<(), std::io::Error>(())
     };
     tokio::select! {
-        done = finished => done?,
+        () = finished => {}
         () = too_long => tracing::warn!("some requests did not finish in time"),
     }
     if let Err(error) = app.auth.write_uses().await {
@@ -125,18 +126,6 @@ async fn print_operator_link(app: &App, local: SocketAddr) {
 
 async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))
-}
-
-async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) -> std::io::Result<()> {
-    let router = router.into_make_service_with_connect_info::<SocketAddr>();
-    axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
-}
-
-/// Runs as long as the service, also while calls in flight finish.
-async fn serve_metrics(listener: TcpListener, web: Web) {
-    if let Err(error) = axum::serve(listener, router::metrics(web)).await {
-        tracing::error!(%error, "metrics are no longer served");
-    }
 }
 
 /// Background work: writes when keys were last used, and deletes expired reservations and windows.

@@ -66,6 +66,8 @@ pub(crate) fn config(folder: &TempDir) -> Config {
         pool_dev: i64::MAX,
         cache_memory_mib: 8,
         cache_disk_mib: 0,
+        connections_max: 0,
+        connections_per_address_max: 0,
         metrics_listen: None,
         trusted_proxies: Vec::new(),
         meter: None,

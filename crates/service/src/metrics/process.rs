@@ -8,6 +8,11 @@ use metrics_process::collector::collect;
 use super::gauge_value;
 use super::table::{PROCESS_CPU, PROCESS_FILES, PROCESS_FILES_MAX, PROCESS_MEMORY, PROCESS_START, TABLE};
 
+/// How many files and connections the system lets the process have open, where it tells.
+pub(crate) fn descriptors_max() -> Option<u64> {
+    collect().max_fds
+}
+
 pub(super) fn text() -> String {
     let mut out = String::new();
     let known = collect();

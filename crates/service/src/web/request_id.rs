@@ -3,16 +3,19 @@
 use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use tokio::time::Instant;
 
 use super::BODY_BYTES_MAX;
 use crate::app::RequestId;
+use crate::error::ApiError;
 use crate::{logs, metrics};
 
 const HEADER: HeaderName = HeaderName::from_static("x-request-id");
 /// Bytes of a refused request's body that are read and discarded.
 const UNREAD_BYTES_MAX: u64 = 4 * 1024;
+/// Headers of a request.
+const HEADERS_MAX: usize = 100;
 
 pub(crate) async fn carry(mut request: Request, next: Next) -> Response {
     let clients = client_id(&request);
@@ -38,7 +41,11 @@ pub(crate) async fn carry(mut request: Request, next: Next) -> Response {
 async fn answer(request: Request, next: Next, is_ours: bool) -> Response {
     let (method, route) = (request.method().clone(), request.extensions().get::<MatchedPath>().cloned());
     let started = Instant::now();
-    let response = next.run(request).await;
+    let response = if request.headers().len() > HEADERS_MAX {
+        ApiError::invalid_request("a request has at most 100 headers").into_response()
+    } else {
+        next.run(request).await
+    };
     let (took, status) = (started.elapsed(), response.status().as_u16());
     let route = route.as_ref().map(MatchedPath::as_str);
     metrics::request(method.as_str(), route, status, took);

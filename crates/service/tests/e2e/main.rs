@@ -12,6 +12,7 @@
 mod backup;
 mod cache;
 mod cli;
+mod connections;
 mod crash;
 mod demo;
 mod deploy;
