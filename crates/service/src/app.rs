@@ -6,6 +6,7 @@ mod export;
 mod postings;
 mod quota;
 mod reader;
+mod readiness;
 mod repeats;
 mod request;
 mod setup;
@@ -31,6 +32,7 @@ use reader::Sought;
 #[cfg(test)]
 pub(crate) use reader::finish;
 pub(crate) use reader::{Answer, Reader};
+use readiness::Readiness;
 pub(crate) use repeats::Repeats;
 pub(crate) use request::{BATCH_ITEMS_MAX, BatchRequest, Item, SingleRequest};
 pub(crate) use setup::{Demo, endpoints, knowledge, make_folder, open, reader, registry, store};
@@ -45,6 +47,7 @@ pub(crate) struct App {
     pub(crate) accounts: Accounts,
     pub(crate) history: History,
     pub(crate) repeats: Repeats,
+    readiness: Readiness,
     pub(crate) pool_anon: i64,
     /// Whether metered classifications are written as events.
     pub(crate) has_sink: bool,
@@ -53,6 +56,11 @@ pub(crate) struct App {
 }
 
 impl App {
+    /// The reason where calls cannot be counted.
+    pub(crate) async fn ready(&self) -> Result<(), &'static str> {
+        self.readiness.check(&self.store).await
+    }
+
     /// One transaction, counted against the caller's pool.
     pub(crate) async fn classify(self: &Arc<Self>, call: AdmittedCall, item: Item) -> Answer {
         let (app, request_id, sought) = (Arc::clone(self), call.request_id().clone(), self.reader.seek(item)?);

@@ -94,21 +94,18 @@ pub(crate) async fn healthz() -> &'static str {
     "ok"
 }
 
-/// The ledger answers
+/// The ledger answers and takes writes
 #[utoipa::path(
     get,
     path = "/readyz",
     tag = "Health",
     responses(
         (status = 200, description = "`ready`", body = String),
-        (status = 503, description = "The ledger does not answer.", body = String),
+        (status = 503, description = "Calls cannot be counted, and why: the ledger does not answer, or takes no writes.", body = String),
     ),
     security(()),
 )]
 pub(crate) async fn readyz(State(web): State<Web>) -> Result<&'static str, (axum::http::StatusCode, &'static str)> {
-    if web.app.store.answers().await {
-        Ok("ready")
-    } else {
-        Err((axum::http::StatusCode::SERVICE_UNAVAILABLE, "the database does not answer"))
-    }
+    let ready = web.app.ready().await;
+    ready.map(|()| "ready").map_err(|why| (axum::http::StatusCode::SERVICE_UNAVAILABLE, why))
 }

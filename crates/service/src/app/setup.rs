@@ -9,6 +9,7 @@ use engine::rules::Fault;
 use engine::{Chain, Knowledge, Rules, Treatments};
 use tokio_util::task::TaskTracker;
 
+use super::readiness::Readiness;
 use super::{App, Reader, Repeats};
 use crate::accounts::Accounts;
 use crate::auth::Auth;
@@ -47,6 +48,7 @@ pub(crate) async fn open(config: &Config, demo: Demo) -> anyhow::Result<App> {
         store,
         pool_anon: config.pool_anon,
         has_sink: config.meter.is_some(),
+        readiness: Readiness::default(),
         calls: TaskTracker::new(),
     })
 }

@@ -1,4 +1,5 @@
-//! Every response carries `x-request-id`: the client's own when it is well formed, else a fresh one. One log line a request.
+//! Every response carries `x-request-id`: the client's own when it is well formed, else a fresh one. No cache keeps one. One log line a
+//! request.
 
 use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
@@ -27,6 +28,10 @@ pub(crate) async fn carry(mut request: Request, next: Next) -> Response {
     let is_too_long = has_longer_body(&request, BODY_BYTES_MAX);
     let mut response = logs::of_request(id.shared(), answer(request, next, is_ours)).await;
     response.headers_mut().insert(HEADER, header);
+    // Most answers are somebody's. Only what has a tag, and so is the same for all, may be kept.
+    if !response.headers().contains_key(header::ETAG) {
+        response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
     // A request that is refused before its body was read leaves the rest of it on the connection, which then closes: the
     // client must know.
     let is_unread = [StatusCode::UNAUTHORIZED, StatusCode::METHOD_NOT_ALLOWED, StatusCode::TOO_MANY_REQUESTS]

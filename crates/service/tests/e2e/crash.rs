@@ -169,6 +169,9 @@ pub async fn on_a_full_disk(setup: &Setup, books: &Books, (owner, key): &Caller)
     }
     assert!(failures > 5 && failures < books.billable.len(), "{failures}");
     assert_eq!(books.refusals(), [(500, "internal_error".to_owned())]);
+    let ready = taxon.get("/readyz").await;
+    assert_eq!((ready.status, ready.body.as_str()), (503, Some("the database takes no writes")));
+    assert_eq!(taxon.get("/healthz").await.status, 200);
     taxon
 }
 

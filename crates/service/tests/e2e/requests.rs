@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::harness::{Answer, Taxon, mainnet, read};
+use super::harness::{Answer, Setup, Taxon, mainnet, read};
 
 async fn service() -> Taxon {
     let (anvil, _) = mainnet().await;
@@ -147,4 +147,34 @@ async fn the_tables_are_public() {
     let expected = json!({ "slug": "local", "name": "local", "family": "evm", "chain_id": 31337, "native_symbol": "ETH",
                            "native_decimals": 18, "explorer": null });
     assert_eq!(*chain, expected);
+}
+
+/// Every path of the router, with something in its holes.
+fn all_paths() -> Vec<String> {
+    let pages = include_str!("../../src/router.rs").split(".route(\"").skip(1);
+    let pages = pages.filter_map(|rest| rest.split_once('"')).map(|(path, _)| path.to_owned());
+    let documented: Value = serde_json::from_str(include_str!("../../../../docs/openapi.json")).unwrap();
+    let documented: Vec<String> = documented["paths"].as_object().unwrap().keys().cloned().collect();
+    let named = ["/mcp", "/nothing", "/openapi.json", "/docs", "/docs/api", "/assets/taxon.css"].map(str::to_owned);
+    let all = pages.filter(|path| path != "/metrics").chain(documented).chain(named);
+    all.map(|path| path.replace("{hash}", "0x00").replace("{token}", "00").replace("{id}", "00")).collect()
+}
+
+#[tokio::test]
+async fn no_cache_keeps_what_is_somebodys() {
+    const PUBLIC: [&str; 5] = ["/assets/copy.js", "/assets/taxon.css", "/docs", "/docs/api", "/openapi.json"];
+    let taxon = Setup::demo().start().await;
+    let paths = all_paths();
+    assert!(paths.len() > 35, "{paths:?}");
+    for path in paths {
+        for method in [Method::GET, Method::POST] {
+            let asked = taxon.raw(method.clone(), &path).bearer_auth(&taxon.key).send().await.unwrap();
+            let said = asked.headers().get("cache-control").map(|value| value.to_str().unwrap().to_owned());
+            let expected =
+                if PUBLIC.contains(&path.as_str()) && method == Method::GET { "no-cache" } else { "no-store" };
+            assert_eq!(said.as_deref(), Some(expected), "{method} {path} {}", asked.status());
+        }
+    }
+    let status = taxon.raw(Method::GET, "/quota-status").bearer_auth(&taxon.key).send().await.unwrap();
+    assert_eq!((status.status().as_u16(), &status.headers()["cache-control"]), (200, &"no-store".parse().unwrap()));
 }
