@@ -1,6 +1,6 @@
 // What every test of the dashboard starts from: a service of its own, a browser, and visitors who notice when a page misbehaves.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -24,19 +24,19 @@ export const demo = (name) => scenario.transactions.find((done) => done.name ===
 /** A fresh service that ends with the test. It believes `X-Forwarded-For`, so that every visitor can come from an address of their own. */
 export async function startService(t, env = {}) {
   const folder = await mkdtemp(join(tmpdir(), "taxon-browser-"));
+  const all = {
+    PATH: process.env.PATH,
+    TAXON_DATA_DIR: folder,
+    TAXON_LISTEN: "127.0.0.1:0",
+    TAXON_RATE_PER_MINUTE: "0",
+    TAXON_RPC_ETHEREUM: "http://127.0.0.1:9",
+    TAXON_TRUSTED_PROXIES: "127.0.0.1/32",
+    ...env,
+  };
   // The shell ends the service when our end of its input closes, even when this process is killed.
   const child = spawn("sh", ["-c", '"$@" </dev/null & cat; kill $!; wait $!', "sh", binary, "serve", "--demo"], {
     cwd: folder,
-    env: {
-      PATH: process.env.PATH,
-      TAXON_DATA_DIR: folder,
-      TAXON_LISTEN: "127.0.0.1:0",
-      TAXON_LOG: "error",
-      TAXON_RATE_PER_MINUTE: "0",
-      TAXON_RPC_ETHEREUM: "http://127.0.0.1:9",
-      TAXON_TRUSTED_PROXIES: "127.0.0.1/32",
-      ...env,
-    },
+    env: all,
     stdio: ["pipe", "ignore", "pipe"],
   });
   t.after(async () => {
@@ -45,22 +45,27 @@ export async function startService(t, env = {}) {
     await ended;
     await rm(folder, { recursive: true, force: true });
   });
-  const link = await operatorLink(child);
-  return { url: new URL(link).origin, link };
+  const url = await origin(child);
+  /** The path of a one-time link, as a command of `taxon accounts` prints it. */
+  const link = (...command) => {
+    const printed = execFileSync(binary, ["accounts", ...command], { env: all, cwd: folder, encoding: "utf8" });
+    return url + printed.trim().split("\n").at(-1);
+  };
+  return { url, newLink: link, link: link("first-operator") };
 }
 
-/** The line that a first start prints, which also tells the port. */
-function operatorLink(child) {
+/** Where it listens, from the line of the log that says so. */
+function origin(child) {
   return new Promise((resolve, reject) => {
     let said = "";
     const timer = setTimeout(() => reject(new Error(`${binary} did not come up: ${said}`)), START_MILLIS_MAX);
     child.on("error", reject);
     child.stderr.setEncoding("utf8").on("data", (text) => {
       said += text;
-      const found = said.match(/http:\/\/\S+\/link\/[0-9a-f]+(?=\s)/);
+      const found = said.match(/serving.* local=(\S+)\s/);
       if (!found) return;
       clearTimeout(timer);
-      resolve(found[0]);
+      resolve(`http://${found[1]}`);
     });
   });
 }
@@ -126,7 +131,7 @@ export async function signIn(page, email) {
   await page.getByRole("heading", { name: "Account settings" }).waitFor();
 }
 
-/** Becomes the operator by the link that the first start printed. */
+/** Becomes the operator by the first link. */
 export async function becomeOperator(page, service) {
   const email = someone();
   await page.goto(service.link);
@@ -135,6 +140,14 @@ export async function becomeOperator(page, service) {
   await page.getByRole("button", { name: "Go on" }).click();
   await page.getByRole("heading", { name: "Account settings" }).waitFor();
   return email;
+}
+
+/** Shows that the address is theirs, by a link that the operator handed over. */
+export async function confirm(page, service, email) {
+  await page.goto(service.newLink("link", email));
+  await page.getByLabel("Password").fill(PASSWORD);
+  await page.getByRole("main").getByRole("button").click();
+  await page.getByRole("heading", { name: "Account settings" }).waitFor();
 }
 
 export async function createKey(page, name) {

@@ -1,7 +1,7 @@
-// Whoever operates the service: the link of the first start, sign-up, tiers, keys.
+// Whoever operates the service: the first link, sign-up, tiers, keys.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { PASSWORD, becomeOperator, classify, createKey, demo, enter, eventually, someone, startBrowser, startService, visitor } from "./lib.mjs";
+import { PASSWORD, becomeOperator, classify, confirm, createKey, demo, enter, eventually, someone, startBrowser, startService, visitor } from "./lib.mjs";
 
 test("the operator", async (t) => {
   const service = await startService(t);
@@ -10,7 +10,6 @@ test("the operator", async (t) => {
   const stranger = await visitor(t, browser, service, { refusals: [403, 404] });
 
   const email = await enter(stranger);
-  const key = await createKey(stranger, "theirs");
   await stranger.goto("/operator");
   await stranger.getByText("There is no such page.").waitFor();
   assert.equal(await stranger.getByRole("link", { name: "Operator" }).count(), 0);
@@ -21,6 +20,10 @@ test("the operator", async (t) => {
 
   await operator.getByRole("link", { name: "Operator" }).click();
   const row = operator.getByRole("row").filter({ hasText: email });
+  await row.getByText("Confirm the address first").waitFor();
+  await confirm(stranger, service, email);
+  const key = await createKey(stranger, "theirs");
+  await operator.reload();
   await row.getByLabel(`Tier of ${email}`).selectOption("dev");
   await row.getByLabel(`Pool of ${email}`).fill("777");
   await row.getByRole("button", { name: "Set" }).click();

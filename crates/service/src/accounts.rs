@@ -27,6 +27,9 @@ const SESSION: Duration = Duration::from_secs(30 * 86_400);
 /// A session in use is extended at most this often, not on every page.
 const SESSION_STEP: Duration = Duration::from_secs(86_400);
 
+/// How much longer a password attempt takes at an account that is tried too often.
+const SLOWED: Duration = Duration::from_secs(2);
+
 /// Whoever is signed in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Person {
@@ -84,7 +87,7 @@ impl Accounts {
     }
 
     /// Answers the same and takes as long whether the address is taken or not. An owner without an account stays as it is: only a link to
-    /// set its password claims it.
+    /// set its password claims it. The account shows nothing about whose address it is, and gets nothing that is given to the address.
     pub(crate) async fn sign_up(&self, address: &str, email: &str, password: &str) -> Result<(), AccountError> {
         if !self.is_sign_up_open().await? {
             return Err(AccountError::Closed);
@@ -104,8 +107,7 @@ impl Accounts {
         password: &str,
     ) -> Result<SecretToken, AccountError> {
         let email = email.trim().to_lowercase();
-        self.count(Counted::PasswordByAddress(address)).await?;
-        self.count(Counted::PasswordByAccount(&digest_text(&email))).await?;
+        self.count_password(address, &email).await?;
         let account = if auth::is_email(&email) { self.store.account(&email).await? } else { None };
         let account = self.passwords.shown(account, password).await?;
         let (token, session) = new_session();
@@ -166,10 +168,25 @@ impl Accounts {
 
     /// The person's account, after the password was given again.
     async fn confirmed(&self, address: &str, person: &Person, password: &str) -> Result<UserAccount, AccountError> {
-        self.count(Counted::PasswordByAddress(address)).await?;
-        self.count(Counted::PasswordByAccount(&digest_text(&person.email))).await?;
+        self.count_password(address, &person.email).await?;
         let account = self.store.account(&person.email).await?;
         self.passwords.shown(account, password).await
+    }
+
+    /// Refuses an address that tries too often. An account that is tried too often from anywhere is only slow to answer, for a refusal
+    /// would let strangers keep its owner out.
+    async fn count_password(&self, address: &str, email: &str) -> Result<(), AccountError> {
+        self.count(Counted::PasswordByAddress(address)).await?;
+        self.count_account(address, email).await
+    }
+
+    async fn count_account(&self, address: &str, email: &str) -> Result<(), AccountError> {
+        let account = &digest_text(email);
+        self.count(Counted::PasswordByAccountAndAddress { account, address }).await?;
+        if self.limits.hit(Counted::PasswordByAccount(account)).await?.is_some() {
+            tokio::time::sleep(SLOWED).await;
+        }
+        Ok(())
     }
 
     async fn count(&self, who: Counted<'_>) -> Result<(), AccountError> {

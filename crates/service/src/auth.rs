@@ -176,14 +176,27 @@ impl Auth {
     }
 }
 
-/// Makes a key and returns its text, which cannot be read again.
+/// A key as it was made.
+pub(crate) struct MadeKey {
+    /// It cannot be read again.
+    pub(crate) text: String,
+    /// Somebody had signed up at the owner's address without showing that it is theirs, and has lost it.
+    pub(crate) has_displaced_sign_up: bool,
+}
+
+impl std::fmt::Debug for MadeKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("MadeKey (redacted)")
+    }
+}
+
 pub(crate) async fn create(
     store: &Store,
     email: &str,
     tier: Tier,
     name: &str,
     contracted: Option<i64>,
-) -> Result<String, KeyError> {
+) -> Result<MadeKey, KeyError> {
     if !is_email(email) {
         return Err(KeyError::Email(email.chars().filter(|c| !c.is_control()).take(80).collect()));
     }
@@ -201,8 +214,8 @@ pub(crate) async fn create(
         owner_id: new_owner_id(),
         billing,
     };
-    store.create_key(&new).await?;
-    Ok(key)
+    let has_displaced_sign_up = store.create_key(&new).await?;
+    Ok(MadeKey { text: key, has_displaced_sign_up })
 }
 
 /// The 8 characters that name it, and the key.

@@ -113,6 +113,9 @@ pub(crate) async fn run() -> anyhow::Result<ExitCode> {
 /// Called wrongly, as the argument parser has it.
 const USAGE: u8 = 2;
 
+/// What is said where an act that cannot be undone was not confirmed.
+const UNCONFIRMED: &str = "nothing was done: say --yes";
+
 fn misused(why: &str) -> ExitCode {
     eprintln!("taxon: {why}");
     ExitCode::from(USAGE)

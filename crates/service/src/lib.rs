@@ -22,6 +22,7 @@ mod rest;
 mod router;
 mod schema;
 pub mod store;
+mod text;
 mod web;
 
 use std::process::ExitCode;

@@ -16,7 +16,8 @@ const STRANGERS_MAX: usize = 200_000;
 /// Callers known to be over their limit, who are refused without asking the database again.
 const REFUSED_MAX: usize = 50_000;
 const PASSWORDS_BY_ADDRESS_MAX: u32 = 10;
-const PASSWORDS_BY_ACCOUNT_MAX: u32 = 5;
+const PASSWORDS_BY_ACCOUNT_AND_ADDRESS_MAX: u32 = 5;
+const PASSWORDS_BY_ACCOUNT_MAX: u32 = 30;
 const SIGN_UPS_MAX: u32 = 5;
 
 /// Who is counted, and for what.
@@ -35,7 +36,12 @@ pub(crate) enum Counted<'a> {
     Unauthorized(&'a str),
     /// Password attempts from one address.
     PasswordByAddress(&'a str),
-    /// Password attempts at one account, from anywhere. The name is a hash, since an e-mail address is stored only in its row.
+    /// Password attempts at one account from one address. Only these are refused: an owner elsewhere must not be locked out.
+    PasswordByAccountAndAddress {
+        account: &'a str,
+        address: &'a str,
+    },
+    /// Password attempts at one account, from anywhere, past which each is slowed down. The name is a hash, since an e-mail address is stored only in its row.
     PasswordByAccount(&'a str),
     SignUp(&'a str),
 }
@@ -49,6 +55,7 @@ impl Counted<'_> {
             Self::StatusByAddress(address) => format!("status:{address}"),
             Self::Unauthorized(address) => format!("401:{address}"),
             Self::PasswordByAddress(address) => format!("password:{address}"),
+            Self::PasswordByAccountAndAddress { account, address } => format!("password:account:{account}:{address}"),
             Self::PasswordByAccount(account) => format!("password:account:{account}"),
             Self::SignUp(address) => format!("sign-up:{address}"),
         }
@@ -63,6 +70,7 @@ impl Counted<'_> {
             | Self::StatusByAddress(_)
             | Self::Unauthorized(_) => Some(per_minute).filter(|most| *most > 0),
             Self::PasswordByAddress(_) => Some(PASSWORDS_BY_ADDRESS_MAX),
+            Self::PasswordByAccountAndAddress { .. } => Some(PASSWORDS_BY_ACCOUNT_AND_ADDRESS_MAX),
             Self::PasswordByAccount(_) => Some(PASSWORDS_BY_ACCOUNT_MAX),
             Self::SignUp(_) => Some(SIGN_UPS_MAX),
         }
@@ -76,6 +84,7 @@ impl Counted<'_> {
             | Self::StatusByAddress(_)
             | Self::Unauthorized(_)
             | Self::PasswordByAddress(_)
+            | Self::PasswordByAccountAndAddress { .. }
             | Self::PasswordByAccount(_)
             | Self::SignUp(_) => true,
         }

@@ -334,7 +334,9 @@ impl Store {
         either!(self, store => store.answers())
     }
 
-    pub async fn create_key(&self, key: &NewKey) -> Result<(), StoreError> {
+    /// Whether somebody had signed up at the address without showing that it is theirs. That account is set aside: the key belongs to a new
+    /// owner, whom a link claims.
+    pub async fn create_key(&self, key: &NewKey) -> Result<bool, StoreError> {
         either!(self, store => store.create_key(key))
     }
 

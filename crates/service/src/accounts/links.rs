@@ -55,7 +55,7 @@ impl Accounts {
         self.count(Counted::PasswordByAddress(address)).await?;
         let token_hash = digest(token);
         let is_taken = match self.store.link(&token_hash).await?.ok_or(GONE)? {
-            Link::Operator => return self.take_operator_link(&token_hash, email, password).await,
+            Link::Operator => return self.take_operator_link(address, &token_hash, email, password).await,
             Link::Password { email, .. } => {
                 passwords::check(password, &email)?;
                 let hash = self.passwords.hash(password).await?;
@@ -68,6 +68,7 @@ impl Accounts {
 
     async fn take_operator_link(
         &self,
+        address: &str,
         token_hash: &[u8],
         email: &str,
         password: &str,
@@ -75,7 +76,7 @@ impl Accounts {
         let email = checked_email(email)?;
         let known = match self.store.account(&email).await? {
             Some(account) => {
-                self.count(Counted::PasswordByAccount(&super::digest_text(&email))).await?;
+                self.count_account(address, &email).await?;
                 Some(self.passwords.shown(Some(account), password).await?.password_hash)
             }
             None => None,

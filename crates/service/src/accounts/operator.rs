@@ -32,7 +32,7 @@ impl Accounts {
         self.store.owners(after, limit.clamp(0, OWNERS_MAX)).await
     }
 
-    /// False where there is no such owner. A partner's keys are metered one by one, so it is no tier of an owner.
+    /// False where there is no such owner, or its address is not confirmed. A partner's keys are metered one by one, so it is no tier of an owner.
     pub(crate) async fn set_tier(
         &self,
         _: &Operator,

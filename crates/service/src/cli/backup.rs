@@ -9,7 +9,8 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use jiff::Timestamp;
 
-use super::terminal::{print, safe};
+use super::UNCONFIRMED;
+use super::terminal::{is_confirmed, print, safe};
 use crate::app;
 use crate::config::Config;
 use crate::store::Store;
@@ -33,6 +34,9 @@ pub(super) struct RestoreArgs {
     /// Delete what the database holds
     #[arg(long)]
     force: bool,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
 }
 
 pub(super) async fn backup(config: &Config, args: &BackupArgs) -> anyhow::Result<ExitCode> {
@@ -48,6 +52,9 @@ pub(super) async fn backup(config: &Config, args: &BackupArgs) -> anyhow::Result
 }
 
 pub(super) async fn restore(config: &Config, args: &RestoreArgs) -> anyhow::Result<ExitCode> {
+    if args.force && !is_confirmed("All that the database holds is deleted.", args.yes) {
+        bail!(UNCONFIRMED);
+    }
     app::make_folder(config)?;
     let input: Box<dyn Read> = if args.file == Path::new(STREAM) {
         Box::new(std::io::stdin())

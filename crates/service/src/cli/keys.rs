@@ -11,6 +11,10 @@ use crate::auth::{self, KeyError, Tier};
 use crate::config::Config;
 use crate::store::{Billing, Key};
 
+const DISPLACED: &str = "Somebody had signed up at this address and never showed that it is theirs. That account has lost the address and \
+                         gets nothing of this key; keys that it made keep their own free pool. Hand the link of `taxon accounts link` to \
+                         the owner, who then sees this key and what it reads.\n";
+
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
     /// Make a key; the last line printed is the key alone, shown this once
@@ -49,7 +53,10 @@ pub(super) async fn run(config: &Config, command: &Command) -> anyhow::Result<Ex
                 Err(error @ (KeyError::Email(_) | KeyError::Name)) => return Ok(misused(&error.to_string())),
                 made => made?,
             };
-            print(&format!("Keep this key: it is not shown again.\n{key}\n"));
+            if key.has_displaced_sign_up {
+                print(DISPLACED);
+            }
+            print(&format!("Keep this key: it is not shown again.\n{}\n", key.text));
         }
         Command::List => {
             let rows = store.keys().await?.into_iter().map(listed);

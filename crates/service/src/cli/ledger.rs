@@ -7,7 +7,8 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
-use super::terminal::{print, table};
+use super::UNCONFIRMED;
+use super::terminal::{is_confirmed, print, table};
 use crate::app;
 use crate::config::Config;
 use crate::meter;
@@ -50,6 +51,9 @@ pub(super) struct PurgeArgs {
     /// Delete rows that are older than this, such as 400d; rows of the current month, events that wait and readings with a review stay
     #[arg(long, value_name = "DAYS", value_parser = days)]
     older_than: SignedDuration,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
 }
 
 fn moment(text: &str) -> Result<Timestamp, String> {
@@ -123,6 +127,9 @@ pub(super) async fn meter(config: &Config, command: &MeterCommand) -> anyhow::Re
 
 pub(super) async fn purge(config: &Config, args: &PurgeArgs) -> anyhow::Result<ExitCode> {
     let before = Timestamp::now().checked_sub(args.older_than).context("that is before time began")?;
+    if !is_confirmed(&format!("Ledger rows and readings from before {before} are deleted for good."), args.yes) {
+        bail!(UNCONFIRMED);
+    }
     let store = app::store(config).await?;
     let purged = store.purge(before.as_millisecond()).await?;
     let mut readings = 0u64;

@@ -1,5 +1,6 @@
 //! `taxon serve`
 
+use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -78,9 +79,8 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
     let asked = CancellationToken::new();
     let server = serve(listener, router::whole(web.clone(), config), asked.clone());
     let mcp_server = async {
-        match mcp_listener {
-            Some(listener) => serve(listener, router::agents(web.clone(), config), asked.clone()).await,
-            None => {}
+        if let Some(listener) = mcp_listener {
+            serve(listener, router::agents(web.clone(), config), asked.clone()).await;
         }
     };
     let stopping = asked.clone();
@@ -109,9 +109,15 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-/// While there is no operator, each start prints a new link to become it, on standard error for the person who started the service, and
-/// never in a log. A database that refuses writes must not keep the service from starting.
+/// While there is no operator, each start on a terminal prints a new link to become it. Elsewhere standard error is collected, and the link
+/// is a secret: then only the command is told that prints one. A database that refuses writes must not keep the service from starting.
 async fn print_operator_link(app: &App, local: SocketAddr) {
+    if !std::io::stderr().is_terminal() {
+        if matches!(app.store.has_operator().await, Ok(false)) {
+            eprintln!("There is no operator yet: `taxon accounts first-operator` prints a link to become it.");
+        }
+        return;
+    }
     match app.accounts.first_link().await {
         Ok(Some(token)) => {
             // A browser cannot open an unspecified address (0.0.0.0, ::).

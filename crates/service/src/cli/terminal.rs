@@ -1,8 +1,10 @@
 //! What a person reads on a terminal. Token text comes from strangers, so control characters are shown, never obeyed.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 
 use comfy_table::{ContentArrangement, Table, presets};
+
+use crate::text::visible;
 
 /// Everything that a command prints to standard output goes through here. A closed pipe, as after `head`, is no error.
 pub(super) fn print(text: &str) {
@@ -10,17 +12,20 @@ pub(super) fn print(text: &str) {
 }
 
 pub(super) fn safe(text: &str) -> String {
-    let visible = |c: char| match c {
-        '\n' => ' ',
-        c if c.is_control() || is_invisible(c) => '\u{fffd}',
-        c => c,
-    };
-    text.chars().map(visible).collect()
+    text.chars().map(|c| if c == '\n' { ' ' } else { visible(c) }).collect()
 }
 
-/// Characters that reorder or hide the text around them.
-fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+/// Whether the operator wants this, said with `--yes` or typed on the terminal. Without a terminal nobody can be asked, and the answer is no.
+pub(super) fn is_confirmed(act: &str, yes: bool) -> bool {
+    if yes {
+        return true;
+    }
+    if !std::io::stdin().is_terminal() {
+        return false;
+    }
+    eprint!("{act} Type yes to go on: ");
+    let mut typed = String::new();
+    std::io::stdin().read_line(&mut typed).is_ok() && typed.trim().eq_ignore_ascii_case("yes")
 }
 
 pub(super) fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {

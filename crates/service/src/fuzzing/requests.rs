@@ -47,7 +47,7 @@ static SERVICE: LazyLock<Service> = LazyLock::new(|| {
     let (router, key) = runtime.block_on(async {
         let app = app::open(&config, Demo::On).await.expect("the demo opens");
         let key = auth::create(&app.store, "a@example.com", Tier::Enterprise, "", Some(i64::MAX)).await;
-        (router::whole(Web::new(app.into(), &config), &config), key.expect("a key"))
+        (router::whole(Web::new(app.into(), &config), &config), key.expect("a key").text)
     });
     Service { runtime, router, key, _folder: folder }
 });

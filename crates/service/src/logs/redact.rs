@@ -1,6 +1,8 @@
 //! Redacts a line before it is written. The types keep secrets out of messages already; this catches what slips through, such as the text
 //! of a library's error. Secrets are recognised by their form: keys, addresses with a scheme, e-mail addresses, tokens and wallets.
 
+use crate::text::visible;
+
 /// As `auth` makes keys.
 const KEY_START: &str = "txn_";
 const HIDDEN: &str = "…";
@@ -28,11 +30,11 @@ pub(super) fn redacted(line: &str) -> String {
             out.push_str(HIDDEN);
             is_secret = false;
         } else {
-            out.push_str(&hidden(word).unwrap_or_else(|| word.to_owned()));
+            out.extend(hidden(word).unwrap_or_else(|| word.to_owned()).chars().map(visible));
         }
         let is_assigned = word.ends_with(':') || border.contains('=') || next.starts_with(':');
         is_secret |= is_scheme(word) || (is_name(word) && is_assigned);
-        out.extend(border.chars().map(|c| if c.is_control() { ' ' } else { c }));
+        out.extend(border.chars().map(|c| if c.is_control() { ' ' } else { visible(c) }));
         rest = next;
     }
     out.push('\n');
@@ -142,6 +144,7 @@ mod tests {
 
     #[test]
     fn a_line_stays_one_line() {
+        assert_eq!(redacted("name=\u{202e}evil\u{2066} x"), "name=\u{fffd}evil\u{fffd} x\n");
         assert_eq!(redacted("a\nERROR b\u{1b}[31m\r\n\n"), "a ERROR b  31m \n".replace("  31m", " [31m"));
     }
 }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::extract::{PostedForm, SignedIn};
 use super::frame::{PageError, notice, page, proof};
-use super::parts::{day, when};
+use super::parts::{day, harmless, when};
 use super::sign_in::{Nothing, account_sentence, left};
 use super::visitor::Visitor;
 use crate::auth::KeyError;
@@ -17,6 +17,10 @@ use crate::web::Web;
 
 /// A swap on the demo chain.
 const SAMPLE: &str = "0x4269acca4df0873843feda1b6ecc1aaececfe3e9b7284969c47bc3e73874a109";
+
+/// Characters of an e-mail address, and of a key's name, that are shown: all of them.
+const ADDRESS_CHARS_MAX: usize = 254;
+const NAME_CHARS_MAX: usize = 200;
 
 /// What was said to the last form.
 #[derive(Default)]
@@ -47,7 +51,7 @@ async fn shown(web: &Web, signed_in: &SignedIn, said: Said) -> Result<Html<Strin
     let keys = web.app.accounts.keys(person).await?;
     let main = html! {
         h1 { "Account settings" }
-        p { "Signed in as " strong { (person.email) } @if person.is_operator { ", who operates this service" } "." }
+        p { "Signed in as " strong { bdi.stranger { (harmless(&person.email, ADDRESS_CHARS_MAX)) } } @if person.is_operator { ", who operates this service" } "." }
         @if let Some(words) = said.good { (notice("good", words)) }
         @if let Some(words) = &said.bad { (notice("bad", words)) }
         section aria-labelledby="keys" {
@@ -112,10 +116,10 @@ fn key_table(visitor: &Visitor, keys: &[Key]) -> Markup {
             thead { tr { th { "Name" } th { "Key" } th { "Created" } th { "Last used" } th { span.offstage { "Revoke" } } } }
             tbody { @for key in keys { tr {
                 td {
-                    @if key.revoked_at.is_some() { (key.name) } @else {
+                    @if key.revoked_at.is_some() { bdi.stranger { (harmless(&key.name, NAME_CHARS_MAX)) } } @else {
                         form.row method="post" action={ "/account/keys/" (key.id) "/name" } {
                             (proof(visitor))
-                            input name="name" value=(key.name) maxlength="200" autocomplete="off" aria-label={ "Name of key " (key.id) };
+                            input name="name" value=(harmless(&key.name, NAME_CHARS_MAX)) maxlength="200" autocomplete="off" aria-label={ "Name of key " (key.id) };
                             button.plain { "Rename" }
                         }
                     }
@@ -182,7 +186,7 @@ pub(crate) async fn confirm_revoke(
     let key = keys.iter().find(|key| key.id == id && key.revoked_at.is_none()).ok_or(PageError::NotFound)?;
     let main = html! {
         h1 { "Revoke a key" }
-        p { "The key " code { "txn_" (key.id) "_…" } @if !key.name.is_empty() { " (" (key.name) ")" } " stops working within a second, for good." }
+        p { "The key " code { "txn_" (key.id) "_…" } @if !key.name.is_empty() { " (" bdi.stranger { (harmless(&key.name, NAME_CHARS_MAX)) } ")" } " stops working within a second, for good." }
         form.row method="post" action={ "/account/keys/" (key.id) "/revoke" } {
             (proof(&visitor))
             button.danger { "Revoke it" }

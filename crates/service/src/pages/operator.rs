@@ -70,11 +70,13 @@ fn row(visitor: &Visitor, owner: &OwnerRow) -> Markup {
     let named = harmless(&owner.email, ADDRESS_CHARS_MAX);
     html! {
         tr {
-            td { bdi.stranger { (named) } @if owner.is_operator { " (operator)" } @else if !owner.has_account { " (no account)" } }
+            td { bdi.stranger { (named) } @if owner.is_operator { " (operator)" } @else if !owner.has_account { " (no account)" } @else if owner.is_unproved { " (not confirmed)" } }
             td { (day(owner.created_at)) }
             td { (owner.used) }
             td { (owner.keys) }
-            td {
+            td { @if owner.is_unproved {
+                "Confirm the address first: " code { "taxon accounts link" }
+            } @else {
                 form.row method="post" action={ "/operator/owners/" (owner.id) "/tier" } {
                     (proof(visitor))
                     select name="tier" aria-label={ "Tier of " (named) } {
@@ -83,7 +85,7 @@ fn row(visitor: &Visitor, owner: &OwnerRow) -> Markup {
                     input name="pool" inputmode="numeric" pattern="[0-9]*" value=[owner.pool] placeholder="tier's own" aria-label={ "Pool of " (named) };
                     button.plain { "Set" }
                 }
-            }
+            } }
             td {
                 form method="post" action={ "/operator/owners/" (owner.id) "/revoke" } {
                     (proof(visitor))

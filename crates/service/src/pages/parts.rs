@@ -6,6 +6,7 @@ use maud::{Markup, html};
 
 use crate::app::shown_symbol;
 use crate::store::ReadingRow;
+use crate::text::visible;
 
 /// Characters of a stranger's text that are shown.
 const TEXT_CHARS_MAX: usize = 64;
@@ -71,25 +72,6 @@ pub(super) fn harmless(stranger: &str, chars_max: usize) -> String {
         out.push(if stacked > STACKED_MARKS_MAX { '\u{fffd}' } else { visible(c) });
     }
     out
-}
-
-fn visible(c: char) -> char {
-    match c {
-        '\u{7f}' => '\u{2421}',
-        // The block of control pictures has the order of the control characters.
-        c if c.is_ascii_control() => char::from_u32(u32::from(c).saturating_add(0x2400)).unwrap_or('\u{fffd}'),
-        c if c.is_control() || hides(c) => '\u{fffd}',
-        c => c,
-    }
-}
-
-/// Characters that reorder the text around them, or take part in it without being seen.
-pub(super) fn hides(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
-        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}'
-        | '\u{fe00}'..='\u{fe0d}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
-        | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// Marks that are painted on the letter before them.

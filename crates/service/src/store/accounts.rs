@@ -65,6 +65,31 @@ macro_rules! begin_session {
 }
 pub(super) use begin_session;
 
+/// Frees the address of an account whose holder never showed that it is theirs, inside a transaction, and gives whether there was one. Its
+/// keys keep their own pool; nobody can sign in to it any more.
+macro_rules! set_unproved_aside {
+    ($transaction:ident, $email:expr) => {{
+        let aside: Option<(String,)> = sqlx::query_as(
+            "UPDATE owners SET email = 'unproved:' || id
+             WHERE email = $1 AND id IN (SELECT owner_id FROM accounts WHERE proved_at IS NULL AND NOT is_operator) RETURNING id",
+        )
+        .bind($email)
+        .fetch_optional(&mut *$transaction)
+        .await?;
+        if let Some((owner_id,)) = &aside {
+            for end in [
+                "DELETE FROM sessions WHERE owner_id = $1",
+                "DELETE FROM links WHERE owner_id = $1",
+                "DELETE FROM accounts WHERE owner_id = $1",
+            ] {
+                sqlx::query(end).bind(owner_id).execute(&mut *$transaction).await?;
+            }
+        }
+        aside.is_some()
+    }};
+}
+pub(super) use set_unproved_aside;
+
 impl Store {
     /// Milliseconds since 1970, on the engine's clock.
     pub async fn now(&self) -> Result<i64, StoreError> {
@@ -264,12 +289,13 @@ impl Store {
         })
     }
 
-    /// Makes the account at this address an operator; false where there is none.
+    /// Makes the account at this address an operator; false where there is none, or its holder never showed that the address is theirs.
     pub async fn make_operator(&self, email: &str) -> Result<bool, StoreError> {
         on!(self, store => {
             let mut transaction = store.begin().await?;
             let done = sqlx::query(
-                "UPDATE accounts SET is_operator = TRUE WHERE owner_id = (SELECT id FROM owners WHERE email = $1)",
+                "UPDATE accounts SET is_operator = TRUE
+                 WHERE owner_id = (SELECT id FROM owners WHERE email = $1) AND (proved_at IS NOT NULL OR is_operator)",
             )
             .bind(email)
             .execute(&mut *transaction)

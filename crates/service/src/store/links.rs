@@ -42,6 +42,13 @@ impl Store {
         })
     }
 
+    pub async fn has_operator(&self) -> Result<bool, StoreError> {
+        on!(self, store => {
+            let found = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM accounts WHERE is_operator)");
+            Ok(found.fetch_one(store.pool()).await?)
+        })
+    }
+
     /// A fresh link to set the password of the owner at this address, who is made if there is none. It ends older ones.
     pub async fn password_link(
         &self,
@@ -128,12 +135,13 @@ impl Store {
                 sqlx::query_as("SELECT id FROM owners WHERE email = $1").bind(email).fetch_one(&mut *transaction).await?;
             let done = match known_hash {
                 Some(known) => {
-                    let promote = "UPDATE accounts SET is_operator = TRUE WHERE owner_id = $1 AND password_hash = $2";
-                    sqlx::query(promote).bind(&owner_id).bind(known).execute(&mut *transaction).await?
+                    let promote = "UPDATE accounts SET is_operator = TRUE, proved_at = coalesce(proved_at, $3)
+                                   WHERE owner_id = $1 AND password_hash = $2";
+                    sqlx::query(promote).bind(&owner_id).bind(known).bind(now).execute(&mut *transaction).await?
                 }
                 None => {
-                    let make = "INSERT INTO accounts (owner_id, password_hash, is_operator, created_at)
-                                VALUES ($1, $2, TRUE, $3) ON CONFLICT (owner_id) DO NOTHING";
+                    let make = "INSERT INTO accounts (owner_id, password_hash, is_operator, created_at, proved_at)
+                                VALUES ($1, $2, TRUE, $3, $3) ON CONFLICT (owner_id) DO NOTHING";
                     sqlx::query(make).bind(&owner_id).bind(password_hash).bind(now).execute(&mut *transaction).await?
                 }
             };
@@ -147,7 +155,8 @@ impl Store {
         })
     }
 
-    /// Uses up a link to set a password: the owner's sessions end and one begins. False where the link is no longer valid.
+    /// Uses up a link to set a password, which also shows that the address is the owner's: sessions end and one begins, and keys end that
+    /// were made before by whoever had only signed up. False where the link is no longer valid.
     pub async fn take_password_link(
         &self,
         token_hash: &[u8],
@@ -166,8 +175,17 @@ impl Store {
             .await?;
             let Some((owner_id,)) = taken else { return Ok(false) };
             sqlx::query(
-                "INSERT INTO accounts (owner_id, password_hash, created_at) VALUES ($1, $2, $3)
-                 ON CONFLICT (owner_id) DO UPDATE SET password_hash = excluded.password_hash",
+                "UPDATE keys SET revoked_at = $2 WHERE owner_id = $1 AND revoked_at IS NULL AND owner_id IN (
+                     SELECT owner_id FROM accounts WHERE proved_at IS NULL AND NOT is_operator)",
+            )
+            .bind(&owner_id)
+            .bind(now / 1000)
+            .execute(&mut *transaction)
+            .await?;
+            sqlx::query(
+                "INSERT INTO accounts (owner_id, password_hash, created_at, proved_at) VALUES ($1, $2, $3, $3)
+                 ON CONFLICT (owner_id) DO UPDATE SET password_hash = excluded.password_hash,
+                     proved_at = coalesce(accounts.proved_at, excluded.proved_at)",
             )
             .bind(&owner_id)
             .bind(password_hash)

@@ -16,6 +16,8 @@ pub struct OwnerRow {
     pub pool: Option<i64>,
     pub has_account: bool,
     pub is_operator: bool,
+    /// Whoever has the account only signed up, and never showed that the address is theirs.
+    pub is_unproved: bool,
     /// Valid keys.
     pub keys: i64,
     /// Billed to the pool this month.
@@ -24,7 +26,7 @@ pub struct OwnerRow {
     pub created_at: i64,
 }
 
-from_row!(OwnerRow: id, email, tier, pool, has_account, is_operator, keys, used, created_at);
+from_row!(OwnerRow: id, email, tier, pool, has_account, is_operator, is_unproved, keys, used, created_at);
 
 macro_rules! owner_rows {
     ($which:literal) => {
@@ -32,6 +34,7 @@ macro_rules! owner_rows {
             "SELECT owners.id, owners.email, owners.tier, owners.pool, owners.created_at,
                     accounts.owner_id IS NOT NULL AS has_account,
                     coalesce(accounts.is_operator, FALSE) AS is_operator,
+                    accounts.owner_id IS NOT NULL AND accounts.proved_at IS NULL AND NOT accounts.is_operator AS is_unproved,
                     (SELECT count(*) FROM keys WHERE keys.owner_id = owners.id AND keys.revoked_at IS NULL) AS keys,
                     coalesce((SELECT pools.used FROM pools WHERE pools.payer = owners.id AND pools.period = $1), 0) AS used
              FROM owners LEFT JOIN accounts ON accounts.owner_id = owners.id WHERE ",
@@ -60,9 +63,13 @@ impl Store {
         })
     }
 
+    /// False where there is no such owner, or nobody showed that the account's address is theirs.
     pub async fn set_tier(&self, owner_id: &str, tier: &str, pool: Option<i64>) -> Result<bool, StoreError> {
         on!(self, store => {
-            let set = sqlx::query("UPDATE owners SET tier = $2, pool = $3 WHERE id = $1 AND email LIKE '%@%'");
+            let set = sqlx::query(
+                "UPDATE owners SET tier = $2, pool = $3 WHERE id = $1 AND email LIKE '%@%'
+                     AND id NOT IN (SELECT owner_id FROM accounts WHERE proved_at IS NULL AND NOT is_operator)",
+            );
             let done = set.bind(owner_id).bind(tier).bind(pool).execute(store.pool()).await?;
             Ok(done.rows_affected() == 1)
         })

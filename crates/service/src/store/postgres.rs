@@ -8,6 +8,7 @@ use std::time::Duration;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, PgPool, Row};
 
+use super::accounts::set_unproved_aside;
 use super::{
     Billing, Clock, Cursor, DELAY_MILLIS_MAX, EVENTS_MAX, Entry, Event, Grant, HOLD, Imbalance, Key, KeyRow,
     LedgerFilter, NewKey, OutboxBacklog, PAGE_ROWS_MAX, PURGE_ROWS_MAX, Payer, PoolUsage, Posted, Purged, StoreError,
@@ -109,17 +110,24 @@ impl Postgres {
         with_retries(query).await.is_ok()
     }
 
-    pub(super) async fn create_key(&self, key: &NewKey) -> Result<(), StoreError> {
+    pub(super) async fn create_key(&self, key: &NewKey) -> Result<bool, StoreError> {
         let mut transaction = self.pool.begin().await?;
-        sqlx::query(
-            "INSERT INTO owners (id, email, created_at) VALUES ($1, $2, coalesce($3, taxon_now()) / 1000)
-             ON CONFLICT (email) DO NOTHING",
-        )
-        .bind(&key.owner_id)
-        .bind(&key.email)
-        .bind(self.manual_now())
-        .execute(&mut *transaction)
-        .await?;
+        // The first takes the address, or waits for a concurrent sign-up that does; the second takes it from whoever was set aside.
+        let mut is_aside = false;
+        for round in 0..2 {
+            sqlx::query(
+                "INSERT INTO owners (id, email, created_at) VALUES ($1, $2, coalesce($3, taxon_now()) / 1000)
+                 ON CONFLICT (email) DO NOTHING",
+            )
+            .bind(&key.owner_id)
+            .bind(&key.email)
+            .bind(self.manual_now())
+            .execute(&mut *transaction)
+            .await?;
+            if round == 0 {
+                is_aside = set_unproved_aside!(transaction, &key.email);
+            }
+        }
         if let Billing::Pool { tier, contracted } = &key.billing {
             sqlx::query("UPDATE owners SET pool = CASE WHEN tier = $1 THEN coalesce($2, pool) ELSE $2 END, tier = $1 WHERE email = $3")
                 .bind(tier)
@@ -140,7 +148,8 @@ impl Postgres {
         .bind(&key.email)
         .execute(&mut *transaction)
         .await?;
-        Ok(transaction.commit().await?)
+        transaction.commit().await?;
+        Ok(is_aside)
     }
 
     pub(super) async fn key(&self, id: &str) -> Result<Option<Key>, StoreError> {

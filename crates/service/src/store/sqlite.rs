@@ -8,6 +8,7 @@ mod turns;
 mod writer;
 
 use std::ops::{Deref, DerefMut};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +17,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteLockingMode, S
 use sqlx::{Connection, Row, SqliteConnection, SqlitePool};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
+use super::accounts::set_unproved_aside;
 use super::{
     Billing, Clock, Cursor, DELAY_MILLIS_MAX, EVENTS_MAX, Entry, Event, Imbalance, Key, KeyRow, LedgerFilter, NewKey,
     OutboxBacklog, PAGE_ROWS_MAX, PURGE_ROWS_MAX, Payer, PoolUsage, Purged, StoreError, Turn, Turned, migration_failed,
@@ -25,6 +27,7 @@ use checkpoints::{LOG_BYTES, LOG_PAGES_MAX};
 use writer::TurnWriter;
 
 const CONNECTIONS_MAX: u32 = 8;
+const OWNER_ONLY: u32 = 0o600;
 /// Another process may be writing.
 const BUSY_SECONDS_MAX: u64 = 30;
 /// How long a restore waits for a process that is about to end.
@@ -136,15 +139,22 @@ impl Sqlite {
         sqlx::query("SELECT count(*) FROM leases").execute(&self.pool).await.is_ok()
     }
 
-    pub(super) async fn create_key(&self, key: &NewKey) -> Result<(), StoreError> {
+    pub(super) async fn create_key(&self, key: &NewKey) -> Result<bool, StoreError> {
         let now = self.clock.millis() / 1000;
         let mut transaction = self.begin().await?;
-        sqlx::query("INSERT INTO owners (id, email, created_at) VALUES (?, ?, ?) ON CONFLICT (email) DO NOTHING")
-            .bind(&key.owner_id)
-            .bind(&key.email)
-            .bind(now)
-            .execute(&mut *transaction)
-            .await?;
+        // The first takes the address, or waits for a concurrent sign-up that does; the second takes it from whoever was set aside.
+        let mut is_aside = false;
+        for round in 0..2 {
+            sqlx::query("INSERT INTO owners (id, email, created_at) VALUES (?, ?, ?) ON CONFLICT (email) DO NOTHING")
+                .bind(&key.owner_id)
+                .bind(&key.email)
+                .bind(now)
+                .execute(&mut *transaction)
+                .await?;
+            if round == 0 {
+                is_aside = set_unproved_aside!(transaction, &key.email);
+            }
+        }
         if let Billing::Pool { tier, contracted } = &key.billing {
             sqlx::query("UPDATE owners SET pool = CASE WHEN tier = ?1 THEN coalesce(?2, pool) ELSE ?2 END, tier = ?1 WHERE email = ?3")
                 .bind(tier)
@@ -165,7 +175,8 @@ impl Sqlite {
         .bind(&key.email)
         .execute(&mut *transaction)
         .await?;
-        Ok(transaction.commit().await?)
+        transaction.commit().await?;
+        Ok(is_aside)
     }
 
     pub(super) async fn key(&self, id: &str) -> Result<Option<Key>, StoreError> {
@@ -436,12 +447,20 @@ fn is_locked(error: &sqlx::Error) -> bool {
 }
 
 /// SQLite has no lock around migrations, so a file beside the database is locked. Closing the file releases the lock.
+/// Opens a file, and makes it for its owner alone if there is none: it holds hashes of keys and passwords, and who reads what.
+pub(super) fn private_file(path: &Path) -> std::io::Result<std::fs::File> {
+    std::fs::File::options().create(true).write(true).truncate(false).mode(OWNER_ONLY).open(path)
+}
+
 async fn lock(path: &Path) -> Result<std::fs::File, StoreError> {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");
+    let path = path.to_owned();
     let locked = tokio::task::spawn_blocking(move || {
-        let file = std::fs::File::options().create(true).write(true).truncate(false).open(name)?;
+        let file = private_file(name.as_ref())?;
         file.lock()?;
+        // SQLite takes an empty file for a new database, and gives its log the same mode.
+        private_file(&path)?;
         Ok::<_, std::io::Error>(file)
     });
     let locked = locked.await.map_err(|fault| StoreError::Unusable(fault.to_string()))?;

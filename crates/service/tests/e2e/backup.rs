@@ -53,7 +53,8 @@ async fn moves(from: Setup, targets: [&Setup; 2]) {
         target.run(&["restore", &early]);
         assert_eq!(target.run(&["ledger", "check"]), "The books balance.\n");
         assert!(refused(target, &["restore", &late]).contains("holds rows already"));
-        target.run(&["restore", "--force", &late]);
+        assert!(refused(target, &["restore", "--force", &late]).contains("--yes"), "nobody is there to be asked");
+        target.run(&["restore", "--force", "--yes", &late]);
         assert_eq!((target.run(&["ledger", "export"]), target.run(&["keys", "list"])), (used.clone(), rows.clone()));
         let paid = books.check(target);
         let taxon = target.start_on(free_port(), key.clone()).await;
@@ -64,7 +65,7 @@ async fn moves(from: Setup, targets: [&Setup; 2]) {
             assert_eq!(taxon.post("/v1/classify", &single(row["hash"].as_str().unwrap())).await.status, 200);
         }
         assert_eq!(taxon.quota(&key).await["used"], quota["used"], "repeats stay repeats");
-        let in_use = refused(target, &["restore", "--force", &late]);
+        let in_use = refused(target, &["restore", "--force", "--yes", &late]);
         assert!(in_use.contains("another taxon uses the database"), "{in_use}");
         assert_eq!(taxon.quota(&key).await["used"], quota["used"], "and nothing has changed");
     }
@@ -92,7 +93,17 @@ async fn a_backup_may_be_a_stream_and_a_file_that_is_none_is_refused() {
     let file = path(from.data.path(), "streamed");
     std::fs::write(&file, &streamed.stdout).unwrap();
     std::fs::write(path(from.data.path(), "half"), &streamed.stdout[..streamed.stdout.len() / 2]).unwrap();
-    for (name, why) in [("half", "damaged"), ("taxon.db", "no backup"), ("nowhere", "cannot be read")] {
+    let longer = [streamed.stdout.as_slice(), b"more"].concat();
+    std::fs::write(path(from.data.path(), "longer"), longer).unwrap();
+    let twice = streamed.stdout.repeat(2);
+    std::fs::write(path(from.data.path(), "twice"), twice).unwrap();
+    for (name, why) in [
+        ("half", "damaged"),
+        ("longer", "damaged"),
+        ("twice", "damaged"),
+        ("taxon.db", "no backup"),
+        ("nowhere", "cannot be read"),
+    ] {
         let said = refused(&to, &["restore", &path(from.data.path(), name)]);
         assert!(said.contains(why), "{name}: {said}");
         assert!(!to.run(&["keys", "list"]).contains("a@example.com"));
@@ -101,4 +112,23 @@ async fn a_backup_may_be_a_stream_and_a_file_that_is_none_is_refused() {
     let taxon = to.start_on(free_port(), key).await;
     assert_eq!(taxon.post("/v1/classify", &json!({})).await.status, 400, "the key is valid");
     assert!(refused(&from, &["backup", "/nowhere/at/all"]).contains("cannot be written"));
+}
+
+#[tokio::test]
+async fn files_of_the_database_are_for_their_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let taxon = Setup::demo().around("umask 000; exec \"$@\"").start_on(free_port(), String::new()).await;
+    let key = taxon.setup.key("a@example.com", "dev", &[]);
+    assert_eq!(taxon.post_as(&key, "/v1/classify", &json!({})).await.status, 400);
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(taxon.setup.data.path()).unwrap() {
+        let entry = entry.unwrap();
+        let mode = entry.metadata().unwrap().permissions().mode();
+        names.push(entry.file_name().into_string().unwrap());
+        assert_eq!(mode & 0o777, 0o600, "{names:?}: {mode:o}");
+    }
+    assert!(
+        ["taxon.db", "taxon.db-wal", "taxon.cache.db"].iter().all(|name| names.iter().any(|is| is == name)),
+        "{names:?}"
+    );
 }

@@ -94,7 +94,7 @@ fn an_owner_gets_a_link_to_set_a_password() {
     assert!(!said(&link("a@example.com")).contains(&token), "each is another");
     assert_eq!(link("nobody").status.code(), Some(2));
     assert!(!said(&taxon(folder.path(), &["accounts", "list"])).contains("a@example.com"), "it is no account yet");
-    assert_eq!(taxon(folder.path(), &["accounts", "operator", "a@example.com"]).status.code(), Some(1));
+    assert_eq!(taxon(folder.path(), &["accounts", "operator", "--yes", "a@example.com"]).status.code(), Some(1));
 }
 
 #[test]

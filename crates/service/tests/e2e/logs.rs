@@ -23,7 +23,7 @@ async fn lines(taxon: Taxon) -> Vec<String> {
     let data = Arc::clone(&taxon.setup.data);
     assert_eq!(taxon.stop().await, Some(0));
     let text = std::fs::read_to_string(data.path().join(LOG)).unwrap();
-    text.lines().filter(|line| !line.starts_with("There is no operator yet.")).map(str::to_owned).collect()
+    text.lines().filter(|line| !line.starts_with("There is no operator yet")).map(str::to_owned).collect()
 }
 
 /// Secrets in every place where a confused caller may put one.

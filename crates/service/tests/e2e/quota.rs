@@ -326,7 +326,7 @@ async fn the_books_can_be_read_back() {
         );
     }
     assert_eq!(taxon.setup.run(&["ledger", "check"]), "The books balance.\n");
-    assert!(taxon.setup.run(&["purge", "--older-than", "0d"]).contains("Deleted 0 ledger rows"));
+    assert!(taxon.setup.run(&["purge", "--older-than", "0d", "--yes"]).contains("Deleted 0 ledger rows"));
     assert_eq!(export(), printed, "the rows of an open period stay");
     assert_eq!(used(&taxon, &key).await, 1);
 }

@@ -19,6 +19,12 @@ async fn sign_up(store: &Store, owner: &str) {
     assert!(store.begin_session(owner, "hash", &session(&format!("{owner}-token"))).await.unwrap());
 }
 
+/// Opens a link that the operator handed over, and signs in with the token `<owner>-token`.
+async fn prove(store: &Store, owner: &str) {
+    store.password_link("unused", &format!("{owner}@example.com"), b"proof", A_DAY).await.unwrap();
+    assert!(store.take_password_link(b"proof", "hash", &session(&format!("{owner}-token"))).await.unwrap());
+}
+
 /// The owner whose session it is.
 async fn whose(store: &Store, token: &str) -> Option<String> {
     store.session(token.as_bytes(), MONTH, A_DAY).await.unwrap().map(|row| row.owner_id)
@@ -173,6 +179,8 @@ async fn an_account_becomes_operator_with_its_own_password() {
             store.take_operator_link(b"link", "x", "a@example.com", Some("hash"), "hash", &session("new")).await;
         assert!(taken.unwrap() && operator(&engine, "a").await, "{}", engine.name);
         sign_up(store, "b").await;
+        assert!(!store.make_operator("b@example.com").await.unwrap(), "whoever signed up may be anybody");
+        prove(store, "b").await;
         assert!(store.make_operator("b@example.com").await.unwrap() && operator(&engine, "b").await);
         assert!(!store.make_operator("nobody@example.com").await.unwrap());
     }
@@ -306,6 +314,8 @@ async fn the_last_operator_stays_while_others_have_accounts() {
         let store = &engine.store;
         sign_up(store, "a").await;
         sign_up(store, "b").await;
+        prove(store, "b").await;
+        prove(store, "a").await;
         assert!(store.make_operator("a@example.com").await.unwrap());
         assert!(!store.delete_account("a", "deleted:a").await.unwrap(), "{}", engine.name);
         assert!(store.account("a@example.com").await.unwrap().is_some() && whose(store, "a-token").await.is_some());
@@ -324,6 +334,7 @@ async fn two_operators_do_not_leave_at_once() {
             sign_up(&engine.store, owner).await;
         }
         for owner in ["a", "b"] {
+            prove(&engine.store, owner).await;
             assert!(engine.store.make_operator(&format!("{owner}@example.com")).await.unwrap());
         }
         let leave = |owner: &'static str| {
@@ -352,8 +363,12 @@ async fn the_operator_pages_through_owners_and_sets_their_tier() {
         assert_eq!((page[1].has_account, page[1].is_operator, page[1].pool), (true, false, None));
         let rest = store.owners(Some(&page[1].email), 2).await.unwrap();
         assert_eq!(rest.iter().map(|row| row.id.as_str()).collect::<Vec<_>>(), ["c"]);
+        assert!(page[1].is_unproved && !store.set_tier("b", "enterprise", Some(7)).await.unwrap(), "anybody signs up");
+        prove(store, "b").await;
+        assert!(!store.owner("b").await.unwrap().unwrap().is_unproved);
+        assert!(key(store, "b", "bbbbbbb2").await);
         assert!(store.set_tier("b", "enterprise", Some(7)).await.unwrap());
-        let billing = store.key("bbbbbbbb").await.unwrap().unwrap().billing;
+        let billing = store.key("bbbbbbb2").await.unwrap().unwrap().billing;
         assert_eq!(billing, Billing::Pool { tier: "enterprise".to_owned(), contracted: Some(7) });
         assert!(!store.set_tier("nobody", "pro", None).await.unwrap());
     }
@@ -381,5 +396,55 @@ async fn the_clock_that_counts_is_the_stores_own() {
         assert_eq!(whose(&store, "a-token").await.as_deref(), Some("a"));
         assert_eq!(store.usage("a", 2).await.unwrap().len(), 2);
         assert_eq!(store.owners(None, 10).await.unwrap().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn whoever_only_signed_up_has_no_part_in_a_key_that_the_operator_makes() {
+    for engine in engines().await {
+        let store = &engine.store;
+        store.create_account("stranger", "c@example.com", "hash").await.unwrap();
+        assert!(store.begin_session("stranger", "hash", &session("stranger-token")).await.unwrap());
+        assert!(key(store, "stranger", "strange1").await);
+        assert!(store.create_key(&made_by_hand("cccccccc", "c@example.com")).await.unwrap(), "{}", engine.name);
+        assert!(
+            !store.create_key(&made_by_hand("cccccc22", "c@example.com")).await.unwrap(),
+            "there is nobody to set aside"
+        );
+        let made = store.key("cccccccc").await.unwrap().unwrap();
+        assert_eq!((made.owner_id.as_str(), made.email.as_str()), ("owner of cccccccc", "c@example.com"));
+        assert_eq!(store.key("cccccc22").await.unwrap().unwrap().owner_id, made.owner_id);
+        assert_eq!(whose(store, "stranger-token").await, None);
+        assert!(store.account("c@example.com").await.unwrap().is_none());
+        assert!(!store.begin_session("stranger", "hash", &session("again")).await.unwrap());
+        assert!(
+            !key(store, "stranger", "strange2").await && !store.revoke_owner_key("stranger", "cccccccc").await.unwrap()
+        );
+        let dev = Billing::Pool { tier: "dev".to_owned(), contracted: None };
+        assert_eq!(store.key("strange1").await.unwrap().unwrap().billing, dev, "its own key keeps its own pool");
+        assert!(!store.create_account("other", "c@example.com", "hash").await.unwrap(), "nobody signs up there again");
+
+        prove(store, "c").await;
+        assert_eq!(whose(store, "c-token").await.as_deref(), Some("owner of cccccccc"), "the owner claimed it");
+        assert!(store.key("cccccccc").await.unwrap().unwrap().revoked_at.is_none());
+        assert!(!store.create_key(&made_by_hand("cccccc33", "c@example.com")).await.unwrap());
+        assert_eq!(store.key("cccccc33").await.unwrap().unwrap().owner_id, made.owner_id);
+    }
+}
+
+#[tokio::test]
+async fn keys_of_whoever_only_signed_up_end_when_the_owner_comes() {
+    for engine in engines().await {
+        let store = &engine.store;
+        sign_up(store, "a").await;
+        assert!(key(store, "a", "aaaaaaaa").await);
+        prove(store, "a").await;
+        assert!(store.key("aaaaaaaa").await.unwrap().unwrap().revoked_at.is_some(), "{}", engine.name);
+        assert!(key(store, "a", "aaaaaa22").await);
+        prove(store, "a").await;
+        assert!(
+            store.key("aaaaaa22").await.unwrap().unwrap().revoked_at.is_none(),
+            "a second link sets a password only"
+        );
     }
 }

@@ -100,6 +100,7 @@ async fn fill(engine: &Engine) {
     assert!(store.revoke_key("bbbbbbbb").await.unwrap());
     store.touch_keys(&[("aaaaaaaa".to_owned(), NOON)]).await.unwrap();
     assert!(store.create_account("owner-new", "person@example.com", "$argon2id$hash").await.unwrap());
+    engine.sql("UPDATE accounts SET proved_at = 1").await.unwrap();
     assert!(store.make_operator("person@example.com").await.unwrap());
     store.set_setting("sign_up", "off").await.unwrap();
     let owner = payer("owner-a@example.com", Some(1_000));

@@ -26,7 +26,7 @@ impl Service {
         let mut config = demo_config(&folder);
         config.rate_per_minute = rate_per_minute;
         let app = Arc::new(app::open(&config, Demo::On).await.unwrap());
-        let key = crate::auth::create(&app.store, "a@example.com", Tier::Dev, "", None).await.unwrap();
+        let key = crate::auth::create(&app.store, "a@example.com", Tier::Dev, "", None).await.unwrap().text;
         Self { app, key, _folder: folder }
     }
 

@@ -185,7 +185,7 @@ mod tests {
         old.treatment = Treatment::NeedsReview;
         let report = |rows| Report { summary: String::new(), engine: "1".to_owned(), rows };
         let text = page(&report(vec![old]), &report(vec![row("0x1", Verdict::Auto, 99, None)]));
-        let said = "0x1: old\u{fffd}[2J name/needs_review/40 → swap/disposal/99 (better, review → auto)";
+        let said = "0x1: old\u{241b}[2J name/needs_review/40 → swap/disposal/99 (better, review → auto)";
         assert!(text.contains(said), "{text}");
     }
 }

@@ -186,7 +186,7 @@ mod tests {
             ("{".to_owned(), "EOF while parsing an object at column 1"),
             (r#"{"hash":"0x12","categories":["swap"]}"#.to_owned(), "`hash`"),
             (format!(r#"{{"hash":"{HASH}","categories":[]}}"#), "names none"),
-            (format!(r#"{{"hash":"{HASH}","categories":["swop\u001b"]}}"#), "`swop\u{fffd}` is no category"),
+            (format!(r#"{{"hash":"{HASH}","categories":["swop\u001b"]}}"#), "`swop\u{241b}` is no category"),
             (line(r#","wallet":"me""#), "`wallet`"),
             (line(r#","movements":{"native":"1.5"}"#), "no integer"),
             (line(r#","movements":{"native":"+1"}"#), "no integer"),

@@ -6,7 +6,7 @@ use std::io;
 use engine::Classification;
 use maud::{Markup, html};
 
-use crate::pages::parts::hides;
+use crate::text::hides;
 
 /// JSON that the page carries whole. A page is at most 60 kB on the wire, and JSON of addresses packs to less than half.
 const JSON_BYTES_MAX: usize = 40 * 1024;

@@ -83,7 +83,7 @@ fn check(name: &str, page: &str) {
         }
     }
     assert!(!page.contains("=\"javascript:") && !page.contains("=\"data:"), "{name}");
-    assert!(!page.chars().any(|c| super::super::parts::hides(c) || (c.is_control() && c != '\n')), "{name}");
+    assert!(!page.chars().any(|c| crate::text::hides(c) || (c.is_control() && c != '\n')), "{name}");
     let mut ids = BTreeSet::new();
     for part in page.split(" id=\"").skip(1) {
         let id = part.split('"').next().unwrap();

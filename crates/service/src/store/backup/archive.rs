@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 
 use alloy_primitives::hex;
 use flate2::Compression;
-use flate2::read::GzDecoder;
+use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -147,7 +147,7 @@ pub(super) enum ArchivePart {
 }
 
 pub(super) struct ArchiveReader<R: Read> {
-    input: BufReader<GzDecoder<R>>,
+    input: BufReader<GzDecoder<BufReader<R>>>,
     digest: Sha256,
     rows: Counts,
     table: Option<(&'static Table, Vec<ColumnKind>)>,
@@ -157,7 +157,7 @@ pub(super) struct ArchiveReader<R: Read> {
 impl<R: Read> ArchiveReader<R> {
     /// Reads the first line: a file that does not begin like a backup is refused.
     pub(super) fn open(input: R) -> Result<Self, BackupError> {
-        let mut input = BufReader::new(GzDecoder::new(input));
+        let mut input = BufReader::new(GzDecoder::new(BufReader::new(input)));
         let line = next_line(&mut input).map_err(|_| BackupError::NoBackup)?.ok_or(BackupError::NoBackup)?;
         let first: Value = serde_json::from_slice(&line).map_err(|_| BackupError::NoBackup)?;
         let format = first.get("taxon_backup").and_then(Value::as_u64).ok_or(BackupError::NoBackup)?;
@@ -211,12 +211,12 @@ impl<R: Read> ArchiveReader<R> {
         Ok(ArchivePart::Row(cells))
     }
 
-    /// Reads past the last line too, since gzip's own checksum follows it.
+    /// Reads past the last line too, since gzip's own checksum follows it, and looks whether the file goes on behind that.
     fn end(&mut self, end: End, so_far: Sha256) -> Result<ArchivePart, BackupError> {
         if end.sha256 != hex::encode(so_far.finalize()) || end.rows != self.rows {
             return Err(BackupError::Damaged("its sum is not that of its rows"));
         }
-        if next_line(&mut self.input)?.is_some() {
+        if next_line(&mut self.input)?.is_some() || !self.input.get_mut().get_mut().fill_buf()?.is_empty() {
             return Err(BackupError::Damaged("something stands behind its end"));
         }
         Ok(ArchivePart::End(end.rows))

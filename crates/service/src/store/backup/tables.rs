@@ -44,7 +44,13 @@ pub(super) const TABLES: [Table; 11] = [
     },
     Table {
         name: "accounts",
-        columns: &[("owner_id", Text), ("password_hash", Text), ("is_operator", Flag), ("created_at", Number)],
+        columns: &[
+            ("owner_id", Text),
+            ("password_hash", Text),
+            ("is_operator", Flag),
+            ("created_at", Number),
+            ("proved_at", Number),
+        ],
     },
     Table { name: "settings", columns: &[("name", Text), ("value", Text)] },
     Table {

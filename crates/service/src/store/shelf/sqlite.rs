@@ -6,6 +6,7 @@ use std::time::Duration;
 use rusqlite::{Connection, params};
 use tokio::sync::{mpsc, oneshot};
 
+use super::super::sqlite::private_file;
 use super::super::{Clock, StoreError};
 use super::{
     Clearing, QueueBytes, QueuedRow, ShelfHit, ShelfRow, ShelfUsage, TRIM_ROWS_MAX, WRITE_ROWS_MAX, WRITES_WAITING_MAX,
@@ -172,6 +173,8 @@ fn trim_step(connection: &mut Connection, bytes_max: i64) -> rusqlite::Result<us
 }
 
 fn open(path: &Path) -> rusqlite::Result<Connection> {
+    // Where the file cannot be made, SQLite says why.
+    let _ = private_file(path);
     let connection = Connection::open(path)?;
     connection.busy_timeout(Duration::from_secs(BUSY_SECONDS_MAX))?;
     connection.pragma_update(None, "journal_mode", "WAL")?;

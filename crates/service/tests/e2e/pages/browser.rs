@@ -50,7 +50,7 @@ impl Browser {
 
     pub async fn operator(taxon: &Taxon, address: &str, email: &str) -> Self {
         let browser = Self::signed_in(taxon, address, email).await;
-        taxon.setup.run(&["accounts", "operator", email]);
+        taxon.setup.run(&["accounts", "operator", "--yes", email]);
         browser
     }
 

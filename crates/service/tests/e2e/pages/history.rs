@@ -133,9 +133,9 @@ async fn two_instances_on_one_database_are_one_service() {
     // Tries are counted together.
     for at in 0..5 {
         let taxon = if at % 2 == 0 { &first } else { &second };
-        assert_eq!(Browser::new(taxon, &format!("10.0.0.{at}")).sign_in("b@example.com", PASSWORD).await.status, 200);
+        assert_eq!(Browser::new(taxon, "10.0.0.1").sign_in("b@example.com", PASSWORD).await.status, 200);
     }
-    assert_eq!(Browser::new(&second, "10.0.0.9").sign_in("b@example.com", PASSWORD).await.status, 429);
+    assert_eq!(Browser::new(&second, "10.0.0.1").sign_in("b@example.com", PASSWORD).await.status, 429);
     // And what is gone on one is gone on the other.
     let mut person = Browser::signed_in(&first, "192.0.2.5", "leaving@example.com").await;
     let key = person.at(&second).new_key("").await;

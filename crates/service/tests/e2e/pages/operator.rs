@@ -8,11 +8,17 @@ use super::browser::{Browser, PAGE_BYTES_MAX, PASSWORD, link, proxied};
 use super::hash;
 use crate::harness::free_port;
 
-/// The path that the last start printed.
+/// The path of a link to become the operator. The service's own output, which is collected here, holds none.
 fn printed(setup: &crate::harness::Setup) -> Option<String> {
     let text = std::fs::read_to_string(setup.data.path().join("printed.txt")).unwrap();
-    let line = text.lines().rev().find(|line| line.contains("There is no operator yet"))?;
-    Some(format!("/link/{}", line.split_once("/link/").unwrap().1.trim()))
+    assert!(!text.contains("/link/"), "{text}");
+    let output = setup.output(&["accounts", "first-operator"]);
+    assert_eq!(
+        output.status.success(),
+        text.lines().last().is_some_and(|line| line.contains("There is no operator yet"))
+    );
+    let path = String::from_utf8(output.stdout).unwrap().lines().last()?.to_owned();
+    Some(path)
 }
 
 #[tokio::test]
@@ -24,7 +30,7 @@ async fn the_first_account_becomes_operator_by_a_link_that_works_once() {
     let taxon = setup.start().await;
     let path = printed(&setup).unwrap();
     let mut person = Browser::new(&taxon, "192.0.2.1");
-    assert_eq!(person.get(&old).await.status, 404, "a new start ends the older link");
+    assert_eq!(person.get(&old).await.status, 404, "a new link ends the older");
     for wrong in ["/link/0", "/link/", &path[..69], &format!("{path}0"), &path.to_uppercase().replace("/LINK", "/link")]
     {
         let page = person.get(wrong).await;
@@ -60,9 +66,9 @@ async fn the_first_account_becomes_operator_by_a_link_that_works_once() {
         .map(|line| (line.contains("op@"), line.contains("operator")))
         .collect();
     assert_eq!(roles, [(false, false), (true, true), (false, false)], "{listed}");
-    assert_eq!(setup.output(&["accounts", "operator", "nobody@example.com"]).status.code(), Some(1));
+    assert_eq!(setup.output(&["accounts", "operator", "--yes", "nobody@example.com"]).status.code(), Some(1));
     assert_eq!(setup.output(&["accounts", "link", "nobody"]).status.code(), Some(2));
-    setup.run(&["accounts", "operator", "C@example.com"]);
+    setup.run(&["accounts", "operator", "--yes", "C@example.com"]);
     assert_eq!(third.get("/operator").await.status, 200);
 }
 
@@ -148,4 +154,56 @@ async fn many_owners_are_paged_and_their_addresses_are_strangers_text() {
     found.sort();
     found.dedup();
     assert_eq!((found.len(), count, pages), (153, 153, 2), "each owner once");
+}
+
+/// Somebody signs up with another's address before its owner comes; then the operator sells that owner a key.
+#[tokio::test]
+async fn an_account_taken_before_its_owner_comes_is_worth_nothing() {
+    let taxon = proxied().with("TAXON_POOL_DEV", "1").start().await;
+    let mut stranger = Browser::new(&taxon, "192.0.2.66");
+    assert!(stranger.sign_up("cfo@bigcorp.example", PASSWORD).await.has("Sign in with it"));
+    assert_eq!(stranger.sign_in("cfo@bigcorp.example", PASSWORD).await.status, 303);
+    let strange_key = stranger.new_key("mine").await;
+
+    let printed = taxon.setup.run(&["keys", "create", "--owner", "cfo@bigcorp.example", "--tier", "pro"]);
+    assert!(printed.contains("never showed that it is theirs"), "{printed}");
+    let key = printed.lines().last().unwrap().to_owned();
+    let classify =
+        async |key: &str, name: &str| taxon.post_as(key, "/v1/classify", &json!({ "hash": hash(name) })).await.status;
+    assert_eq!((classify(&key, "v2_swap_eth_in").await, classify(&key, "weth_wrap").await), (200, 200));
+
+    assert!(!stranger.is_signed_in().await);
+    assert!(stranger.sign_in("cfo@bigcorp.example", PASSWORD).await.has("is wrong"));
+    assert_eq!(stranger.get("/usage").await.location(), "/sign-in");
+    stranger.post("/account/keys", &[("name", "on the paid pool")]).await;
+    stranger.post(&format!("/account/keys/{}/revoke", &key[4..12]), &[]).await;
+    stranger.sign_up("cfo@bigcorp.example", "another password").await;
+    assert!(stranger.sign_in("cfo@bigcorp.example", "another password").await.has("is wrong"));
+    assert_eq!(classify(&key, "weth_wrap").await, 200, "nothing was revoked");
+    let keys = taxon.setup.run(&["keys", "list"]);
+    assert_eq!(keys.lines().filter(|line| line.contains("cfo@bigcorp.example")).count(), 1, "{keys}");
+    assert_eq!((classify(&strange_key, "v2_swap_eth_in").await, classify(&strange_key, "weth_wrap").await), (200, 402));
+
+    let mut owner = Browser::signed_in(&taxon, "192.0.2.7", "cfo@bigcorp.example").await;
+    assert_eq!(owner.left().await, "24998 of 25000");
+    let account = owner.get("/account").await;
+    assert!(account.has(&key[4..12]) && !account.has(&strange_key[4..12]));
+    super::until(&mut owner, "/usage", |page| page.has(&hash("weth_wrap"))).await;
+}
+
+#[tokio::test]
+async fn whoever_only_signed_up_gets_neither_tier_nor_office() {
+    let taxon = proxied().start().await;
+    let mut operator = Browser::operator(&taxon, "192.0.2.1", "op@example.com").await;
+    let mut person = Browser::new(&taxon, "192.0.2.2");
+    person.sign_up("new@example.com", PASSWORD).await;
+    assert_eq!(taxon.setup.output(&["accounts", "operator", "--yes", "new@example.com"]).status.code(), Some(1));
+    let page = operator.get("/operator").await;
+    let row = page.text.split("<tr>").find(|row| row.contains("new@example.com")).unwrap();
+    assert!(row.contains("(not confirmed)") && !row.contains("/tier"));
+    let id = row.split_once("/operator/owners/").unwrap().1.split_once('/').unwrap().0;
+    assert_eq!(operator.post(&format!("/operator/owners/{id}/tier"), &[("tier", "pro")]).await.status, 404);
+    let path = link(&taxon.setup, "new@example.com");
+    assert_eq!(person.submit(&path, &path, &[("password", PASSWORD)]).await.status, 303);
+    assert_eq!(operator.post(&format!("/operator/owners/{id}/tier"), &[("tier", "pro")]).await.status, 303);
 }

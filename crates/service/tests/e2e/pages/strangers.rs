@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::browser::{Browser, PAGE_BYTES_MAX, PASSWORD, link};
+use super::browser::{Browser, PAGE_BYTES_MAX, PASSWORD, link, proxied};
 use super::until;
 use crate::harness::{Taxon, mainnet};
 use crate::hostile::Proxy;
@@ -56,4 +56,24 @@ fn harmless(text: &str, what: &str) {
     for never in ["<script>", "<img", "\u{202e}", "\u{200b}", "\0"] {
         assert!(!text.contains(never), "{what} holds {never:?}");
     }
+}
+
+#[tokio::test]
+async fn names_and_addresses_reorder_nothing_on_pages_and_terminals() {
+    let taxon = proxied().start().await;
+    let mut person = Browser::signed_in(&taxon, "192.0.2.1", "a\u{202e}b@example.com").await;
+    let key = person.new_key("ledger\u{202e}import\u{2066}").await;
+    let revoke = format!("/account/keys/{}/revoke", &key[4..12]);
+    let shown = |page: &str| {
+        // The field that tells a password manager whose password it is holds the address as it is, and is not shown.
+        let visible: String = page.lines().map(|line| line.replace("value=\"a\u{202e}b@example.com\"", "")).collect();
+        assert!(visible.contains("ledger\u{fffd}import\u{fffd}"), "{page}");
+        harmless(&visible.replace("<script src", ""), "a page");
+    };
+    shown(&person.get("/account").await.text);
+    shown(&person.get(&revoke).await.text);
+    assert_eq!(person.submit(&revoke, &revoke, &[]).await.status, 303);
+    shown(&person.get("/account").await.text);
+    shown(&taxon.setup.run(&["keys", "list"]));
+    harmless(&taxon.setup.run(&["accounts", "list"]), "a list");
 }
