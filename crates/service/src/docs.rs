@@ -50,7 +50,7 @@ macro_rules! page {
 }
 
 /// In the order of the navigation.
-static PAGES: [PageSource; 15] = [
+static PAGES: [PageSource; 16] = [
     page!("Start", "index", "Overview", "docs/index.md"),
     page!("Start", "quickstart", "Quickstart", "docs/quickstart.md"),
     page!("Start", "agents", "Agents (MCP)", "docs/agents.md"),
@@ -62,6 +62,7 @@ static PAGES: [PageSource; 15] = [
     page!("Understand", "glossary", "Glossary", "docs/glossary.md"),
     page!("Operate", "quota", "Quota and limits", "docs/quota.md"),
     page!("Operate", "self-hosting", "Self-hosting", "docs/self-hosting.md"),
+    page!("Operate", "security", "Security", "docs/security.md"),
     page!("Operate", "faults", "Nodes that fail", "docs/faults.md"),
     page!("Operate", "capacity", "Capacity", "docs/capacity.md"),
     page!("Operate", "eval", "Judge it", "docs/eval.md"),
