@@ -93,6 +93,15 @@ fn is_wrapped(scene: &Scene<'_>, claim: &Opinion) -> bool {
     one.direction != other.direction && one.amount == other.amount && (is_pair(one, other) || is_pair(other, one))
 }
 
+/// Whether only a stranger's word calls it what a caller's policy may take for the same property. A deposit would show: a share comes in that is minted,
+/// or handed out by its own contract.
+pub fn is_only_word(scene: &Scene<'_>, claim: &Opinion) -> bool {
+    let is_share = |leg: &Leg| leg.minted_or_burned || leg.asset.contract() == Some(leg.other);
+    let came_in = || legs(scene, claim).map(|(leg, _)| leg).filter(|leg| leg.direction == Direction::In);
+    let has_share = came_in().any(is_share) && came_in().all(|leg| !scene.is_real(leg.asset));
+    claim.strength != Strength::Verified && !has_share
+}
+
 /// All that came in is the own token of whoever says so, or of whoever took the asset.
 fn is_against_own_token(scene: &Scene<'_>, claim: &Opinion) -> bool {
     let went_out = || legs(scene, claim).map(|(leg, _)| leg).filter(|leg| leg.direction == Direction::Out);

@@ -2,6 +2,7 @@
 //! overrides a review.
 
 use crate::adjudicate::Reading;
+use crate::belief::is_only_word;
 use crate::category::Category;
 use crate::legs::{Direction, Leg};
 use crate::opinion::{Opinion, Strength};
@@ -21,6 +22,7 @@ pub struct Circumstances {
     pub verified: bool,
     pub out: bool,
     pub another_token_may_arrive: bool,
+    pub only_word: bool,
 }
 
 /// The position taken, and the one not taken.
@@ -49,7 +51,9 @@ pub fn position<'a>(
 ) -> Position<'a> {
     let row = treatments.row(category);
     let default = default_position(row, facts);
-    let chosen = row.policy.and_then(|key| policy.chosen(key));
+    // No policy makes untaxed what only a stranger says.
+    let is_heard = |chosen: &Treatment| !facts.only_word || *chosen != Treatment::NonTaxable;
+    let chosen = row.policy.and_then(|key| policy.chosen(key)).filter(is_heard);
     match (chosen, &row.grey) {
         (Some(treatment), Some(grey)) if treatment == grey.alternate.treatment && default.grey.is_some() => Position {
             treatment,
@@ -133,6 +137,10 @@ pub fn circumstances(
         another_token_may_arrive: match claim {
             Some(claim) => claim.may_exchange,
             None => reading.claims.iter().any(|claim| claim.may_exchange),
+        },
+        only_word: match claim {
+            Some(claim) => is_only_word(scene, claim),
+            None => reading.claims.iter().any(|claim| is_only_word(scene, claim)),
         },
     }
 }
