@@ -86,7 +86,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The ledger answers */
+        /** The ledger answers and takes writes */
         get: operations["readyz"];
         put?: never;
         post?: never;
@@ -882,7 +882,7 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description The ledger does not answer. */
+            /** @description Calls cannot be counted, and why: the ledger does not answer, or takes no writes. */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];

@@ -113,9 +113,6 @@ async fn strangers_slow_an_owner_down_and_lock_nobody_out() {
     let began = std::time::Instant::now();
     assert!(desk.can_enter("a@example.com", PASSWORD).await, "the owner comes in all the same");
     assert!(began.elapsed() >= SLOWED);
-    let began = std::time::Instant::now();
-    assert!(!desk.can_enter("b@example.com", PASSWORD).await);
-    assert!(began.elapsed() < SLOWED, "another account is as quick as ever");
 }
 
 #[tokio::test]
