@@ -120,8 +120,8 @@ def test_nobody_listens() -> None:
 
 
 def test_an_answer_that_does_not_come() -> None:
-    with scripted(Answer(silent_seconds=0.5, is_reset=True)) as script:
-        with Taxon(script.url, retry=Retry(tries_max=2, pause_seconds_first=0.01), timeout_seconds=0.1) as client:
+    with scripted(Answer(silent_seconds=3, is_reset=True)) as script:
+        with Taxon(script.url, retry=Retry(tries_max=2, pause_seconds_first=0.01), timeout_seconds=1) as client:
             with pytest.raises(Unreachable) as raised:
                 client.chains()
     assert "Timeout" in raised.value.message
