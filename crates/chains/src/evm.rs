@@ -99,7 +99,10 @@ impl ServedChain for EvmChain {
     /// A later attempt may show more where a node can trace but did not, or no longer has the balance.
     fn completeness(&self, facts: &Facts) -> Completeness {
         let Facts::Evm(facts) = facts else { return Completeness::Partial };
-        let has_balances = facts.balances.values().all(|change| change.before.is_some() && change.after.is_some());
+        let has_balances = facts
+            .balances
+            .values()
+            .all(|change| change.before.is_some() && change.after.is_some() && change.sent.is_some());
         match facts.internal {
             _ if !has_balances || facts.given.values().any(Option::is_none) => Completeness::Partial,
             InternalValue::Traced { .. } | InternalValue::NotAsked => Completeness::Whole,
@@ -404,8 +407,13 @@ impl EvmChain {
             let answer = self.node.call("eth_getBalance", json!([account, U64::from(number)])).await.ok()?;
             read::<U256>(&answer, "balance").ok()
         };
-        let (before, after) = tokio::join!(at(block.saturating_sub(1)), at(block));
-        BalanceChange { before, after }
+        let sent = |number: u64| async move {
+            let answer = self.node.call("eth_getTransactionCount", json!([account, U64::from(number)])).await.ok()?;
+            read::<U64>(&answer, "count of transactions").ok().map(|count| count.to::<u64>())
+        };
+        let earlier = block.saturating_sub(1);
+        let (before, after, sent_before, sent_after) = tokio::join!(at(earlier), at(block), sent(earlier), sent(block));
+        BalanceChange { before, after, sent: sent_before.zip(sent_after) }
     }
 }
 

@@ -83,4 +83,14 @@ pub struct Holding {
 pub struct BalanceChange {
     pub before: Option<U256>,
     pub after: Option<U256>,
+    /// How many transactions the account had sent before and after the block.
+    pub sent: Option<(u64, u64)>,
+}
+
+impl BalanceChange {
+    /// Whether the account sent so many transactions in the block. Only by sending can a plain account lose coin, so what it has beyond what is
+    /// known then came in by this transaction or by others'.
+    pub fn sent_exactly(&self, count: u64) -> bool {
+        self.sent.is_some_and(|(before, after)| before.checked_add(count) == Some(after))
+    }
 }

@@ -11,7 +11,7 @@ use engine::asset::{Asset, Movement, NftKind};
 use engine::evm::json::Log;
 use engine::evm::movements;
 use engine::evm::trace::InternalTransfer;
-use engine::evm::{EvmFacts, InternalValue};
+use engine::evm::{BalanceChange, EvmFacts, InternalValue};
 use engine::{Category, Facts, Knowledge, Missing, Question, Rules, Token};
 
 const WALLET: Address = address!("00000000000000000000000000000000000000AA");
@@ -194,4 +194,24 @@ fn a_transfer_that_cannot_be_read_is_a_doubt_that_names_it() {
         facts.transaction.from = address!("1234567890123456789012345678901234567890");
         assert!(!answer(&facts).needs_review, "{what}");
     }
+}
+
+/// Without a trace only the balance tells whether coin came in. Where the account sent another transaction in the same block, that one may have sent it on.
+#[test]
+fn a_balance_that_did_not_change_proves_nothing_when_the_account_sent_twice() {
+    let knowledge = Knowledge::embedded().unwrap();
+    let reviewed = |sent: Option<(u64, u64)>| {
+        let mut facts = with(vec![log(OTHER, "Ping(uint256)", &[], &[word(7)])]);
+        facts.internal = InternalValue::Untraceable;
+        // One unit went for gas.
+        let change = BalanceChange { before: Some(U256::from(1000)), after: Some(U256::from(999)), sent };
+        facts.balances.insert(WALLET, change);
+        let read = engine::read(&Facts::from(facts), &Question::default(), &knowledge, Missing::Accept);
+        let answer = read.unwrap().done().unwrap();
+        assert_eq!(answer.category, Category::ContractCall);
+        answer.needs_review
+    };
+    assert!(!reviewed(Some((5, 6))));
+    assert!(reviewed(Some((5, 7))), "and spent it again");
+    assert!(reviewed(None), "no node said");
 }

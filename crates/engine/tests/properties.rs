@@ -126,7 +126,11 @@ fn any_facts() -> impl Strategy<Value = EvmFacts> {
         let (from, to, value, input, kind) = tx;
         let (logs, status, gas_used, price) = rc;
         let (before, after, has_balance) = balance;
-        let change = BalanceChange { before: Some(before), after: has_balance.then_some(after) };
+        let change = BalanceChange {
+            before: Some(before),
+            after: has_balance.then_some(after),
+            sent: has_balance.then_some((1, 2)),
+        };
         let base = facts::of(from, Address::ZERO, logs);
         EvmFacts {
             transaction: EvmTransaction {

@@ -170,8 +170,10 @@ fn is_party(wallet: Address, facts: &EvmFacts, movements: &[Movement]) -> bool {
     let account = Account::from(wallet);
     let tx = &facts.transaction;
     // Without a trace a wallet that only received native coin inside cannot be seen, so its absence is not shown.
-    let unmoved =
-        facts.balances.get(&wallet).is_some_and(|change| change.before.is_some() && change.before == change.after);
+    let is_unmoved = |change: &BalanceChange| {
+        change.before.is_some() && change.before == change.after && change.sent_exactly(u64::from(tx.from == wallet))
+    };
+    let unmoved = facts.balances.get(&wallet).is_some_and(is_unmoved);
     let is_traced = matches!(facts.internal, InternalValue::Traced { .. });
     let is_hidden = !is_traced && !unmoved && internal_value_is_possible(facts);
     is_hidden
@@ -216,7 +218,8 @@ fn unseen_value(
     if matches!(facts.internal, InternalValue::Traced { .. }) || !internal_value_is_possible(facts) {
         return None;
     }
-    let Some(BalanceChange { before: Some(before), after: Some(after) }) = facts.balances.get(&wallet).copied() else {
+    let change = facts.balances.get(&wallet).copied();
+    let Some(change @ BalanceChange { before: Some(before), after: Some(after), .. }) = change else {
         doubts.push(Doubt::InternalValueUnknown);
         return None;
     };
@@ -236,6 +239,11 @@ fn unseen_value(
         (account, other, expected_in.saturating_sub(expected_out))
     };
     if amount.is_zero() {
+        // What came in may have left again by another transaction of the same block.
+        let is_sender = facts.transaction.from == wallet;
+        if !change.sent_exactly(u64::from(is_sender)) {
+            doubts.push(Doubt::InternalValueUnknown);
+        }
         return None;
     }
     let proof = facts.receipt.logs.iter().position(|log| states(log, amount));
