@@ -2,24 +2,18 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail loudly")]
 
-use std::sync::{Arc, LazyLock};
+mod written;
 
-use chains::{Forgetful, Registry, Tape, TokenMemory, Upstreams, tape_node};
-use engine::{Category, Classification, Knowledge, Missing, NEED_ROUNDS_MAX, Question, Read, TxHash};
+use engine::{Category, Classification, Question};
 use serde_json::{Value, json};
+use written::{BLOCK, said};
 
-static KNOWLEDGE: LazyLock<Knowledge> = LazyLock::new(|| Knowledge::embedded().expect("embedded packs load"));
-
-const CHAIN: &str = "[[chain]]\nslug = \"staking\"\nname = \"Staking\"\nfamily = \"evm\"\nchain_id = 31339\nnative_symbol = \"ETH\"\nnative_name = \"Ether\"\nnative_decimals = 18\n";
-const HASH: &str = "0x1111111111111111111111111111111111111111111111111111111111111111";
-const BLOCK_HASH: &str = "0x2222222222222222222222222222222222222222222222222222222222222222";
 const WALLET: &str = "0x4444444444444444444444444444444444444444";
 const POOL: &str = "0x5555555555555555555555555555555555555555";
 const TOKEN: &str = "0x6666666666666666666666666666666666666666";
 const TRANSFER: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 /// `Withdrawn(address indexed user, uint256 amount)`, as many staking pools log it.
 const WITHDRAWN: &str = "0x7084f5476618d8e60b11ef0d7d3f06914655adb8793e28ff7f018d4c76d505d5";
-const BLOCK: u64 = 1000;
 
 fn word(address: &str) -> String {
     format!("0x{:0>64}", address.trim_start_matches("0x"))
@@ -33,54 +27,21 @@ fn transfer(from: &str, to: &str, number: u64) -> Value {
     json!({ "address": TOKEN, "topics": [TRANSFER, word(from), word(to)], "data": amount(number), "logIndex": "0x1" })
 }
 
-fn said(method: &str, params: Value, result: Value) -> Value {
-    json!({ "chain": "staking", "method": method, "params": params, "result": result })
-}
-
 /// What the node says of the transfers between wallet and pool in these blocks; nothing where it refuses the range.
 fn history(from: u64, to: u64, logs: Option<&[Value]>) -> Value {
     let parties = [word(WALLET), word(POOL)];
     let blocks = (format!("{from:#x}"), format!("{to:#x}"));
     let filter = json!([{ "address": TOKEN, "topics": [TRANSFER, parties, parties], "fromBlock": blocks.0, "toBlock": blocks.1 }]);
-    match logs {
-        Some(logs) => said("eth_getLogs", filter, json!(logs)),
-        None => json!({ "chain": "staking", "method": "eth_getLogs", "params": filter }),
-    }
+    said("eth_getLogs", &filter, logs.map(|logs| json!(logs)))
 }
 
 /// 100 units of the token come back from a pool that nobody lists.
 async fn read(history: &[Value]) -> Classification {
-    let mut registry = Registry::embedded().unwrap();
-    registry.add(CHAIN).unwrap();
     let withdrawn =
         json!({ "address": POOL, "topics": [WITHDRAWN, word(WALLET)], "data": amount(100), "logIndex": "0x2" });
-    let transaction = json!({ "hash": HASH, "from": WALLET, "to": POOL, "value": "0x0", "input": "0x3ccfd60b", "type": "0x2", "chainId": "0x7a6b", "blockNumber": "0x3e8", "blockHash": BLOCK_HASH, "gas": "0x5208", "gasPrice": "0x1" });
-    let receipt = json!({ "transactionHash": HASH, "blockHash": BLOCK_HASH, "blockNumber": "0x3e8", "gasUsed": "0x5208", "effectiveGasPrice": "0x1", "status": "0x1", "contractAddress": null, "logs": [transfer(POOL, WALLET, 100), withdrawn] });
-    let header = json!({ "hash": BLOCK_HASH, "number": "0x3e8", "timestamp": "0x65000000" });
-    let mut exchanges = vec![
-        said("eth_getTransactionByHash", json!([HASH]), transaction),
-        said("eth_getTransactionReceipt", json!([HASH]), receipt),
-        said("eth_getBlockByNumber", json!(["0x3e8", false]), header.clone()),
-        said("eth_getBlockByNumber", json!(["finalized", false]), header),
-        said(
-            "debug_traceTransaction",
-            json!([HASH, { "tracer": "callTracer" }]),
-            json!({ "type": "CALL", "from": WALLET, "to": POOL, "value": "0x0", "input": "0x3ccfd60b" }),
-        ),
-    ];
-    exchanges.extend_from_slice(history);
-    let tape: String = exchanges.iter().map(|exchange| format!("{exchange}\n")).collect();
-    let tape = Arc::new(Tape::read(&tape).unwrap());
-    let memory: Arc<dyn TokenMemory> = Arc::new(Forgetful);
-    let upstreams = Upstreams::new([tape_node(registry.find("staking").unwrap(), &tape)], &memory);
-    let mut complete = upstreams.fetch(TxHash::parse(HASH).unwrap(), None).await.expect("the tape has it");
-    for _ in 0..NEED_ROUNDS_MAX {
-        match engine::read(complete.facts(), &Question::default(), &KNOWLEDGE, Missing::Ask).unwrap() {
-            Read::Needs(needs) => complete = complete.answer(&needs).await.expect("the tape has it"),
-            Read::Done(answer) => return *answer,
-        }
-    }
-    panic!("the engine keeps asking")
+    let logs = [transfer(POOL, WALLET, 100), withdrawn];
+    let answer = written::read((WALLET, POOL), &logs, history.to_vec(), &Question::default()).await;
+    answer.expect("the wallet sent it")
 }
 
 #[tokio::test]

@@ -70,6 +70,7 @@ fn kept(category: Category) -> Kept {
         | Category::CollateralWithdraw
         | Category::MarginWithdraw
         | Category::OrderCancel
+        | Category::LiquidityRemove
         | Category::Refund => Kept::Returned,
         _ => Kept::Never,
     }
@@ -77,6 +78,14 @@ fn kept(category: Category) -> Kept {
 
 fn legs<'a>(scene: &'a Scene<'_>, claim: &'a Opinion) -> impl Iterator<Item = (&'a Leg, &'a Share)> {
     claim.explains.iter().filter_map(|share| Some((scene.legs.get(share.leg)?, share)))
+}
+
+fn legs_to<'a>(
+    scene: &'a Scene<'_>,
+    claim: &'a Opinion,
+    direction: Direction,
+) -> impl Iterator<Item = (&'a Leg, &'a Share)> {
+    legs(scene, claim).filter(move |(leg, _)| leg.direction == direction)
 }
 
 /// The token is this contract, and it made or destroyed it, or handed it out or took it back itself.
@@ -93,26 +102,25 @@ fn is_wrapped(scene: &Scene<'_>, claim: &Opinion) -> bool {
     one.direction != other.direction && one.amount == other.amount && (is_pair(one, other) || is_pair(other, one))
 }
 
-/// Whether only a stranger's word calls it what a caller's policy may take for the same property. A deposit would show: a share comes in that is minted,
-/// or handed out by its own contract.
+/// Whether the category rests on nothing but the word of an unlisted contract, so that no policy may make it untaxed. A deposit rests on more: a
+/// share comes in that is minted, or handed out by its own contract.
 pub fn is_only_word(scene: &Scene<'_>, claim: &Opinion) -> bool {
     let is_share = |leg: &Leg| leg.minted_or_burned || leg.asset.contract() == Some(leg.other);
-    let came_in = || legs(scene, claim).map(|(leg, _)| leg).filter(|leg| leg.direction == Direction::In);
+    let came_in = || legs_to(scene, claim, Direction::In).map(|(leg, _)| leg);
     let has_share = came_in().any(is_share) && came_in().all(|leg| !scene.is_real(leg.asset));
     claim.strength != Strength::Verified && !has_share
 }
 
 /// All that came in is the own token of whoever says so, or of whoever took the asset.
 fn is_against_own_token(scene: &Scene<'_>, claim: &Opinion) -> bool {
-    let went_out = || legs(scene, claim).map(|(leg, _)| leg).filter(|leg| leg.direction == Direction::Out);
     let is_own = |leg: &Leg| {
-        let mut makers = claim.speaker.into_iter().chain(went_out().map(|leg| leg.other));
-        makers.any(|maker| is_own_token(leg, maker))
+        let takers = legs_to(scene, claim, Direction::Out).map(|(leg, _)| leg.other);
+        claim.speaker.into_iter().chain(takers).any(|maker| is_own_token(leg, maker))
     };
-    legs(scene, claim).filter(|(leg, _)| leg.direction == Direction::In).all(|(leg, _)| is_own(leg))
+    legs_to(scene, claim, Direction::In).all(|(leg, _)| is_own(leg))
 }
 
-/// An item that the contract itself made, for nothing.
+/// An NFT that was minted and nothing was given for.
 fn is_own_item(scene: &Scene<'_>, claim: &Opinion) -> bool {
     let is_minted = |leg: &Leg| leg.minted_or_burned && leg.asset.is_nft();
     claim.category == Category::NftMint && scene.acts && legs(scene, claim).all(|(leg, _)| is_minted(leg))
@@ -120,7 +128,7 @@ fn is_own_item(scene: &Scene<'_>, claim: &Opinion) -> bool {
 
 /// The wallet gave whoever pays as much before of all that came in.
 fn is_returned(scene: &Scene<'_>, claim: &Opinion) -> bool {
-    let mut came_in = legs(scene, claim).filter(|(leg, _)| leg.direction == Direction::In).peekable();
+    let mut came_in = legs_to(scene, claim, Direction::In).peekable();
     came_in.peek().is_some()
         && came_in.all(|(leg, share)| given(scene, leg).flatten().is_some_and(|given| given >= share.amount))
 }
@@ -135,8 +143,7 @@ fn given(scene: &Scene<'_>, leg: &Leg) -> Option<Option<U256>> {
 
 /// Whether it is a return on the word of a contract that nobody vouches for.
 fn is_unproved_return(claim: &Opinion) -> bool {
-    let is_return = matches!(kept(claim.category), Kept::Returned) || claim.category == Category::LiquidityRemove;
-    is_return && claim.strength == Strength::Standard
+    matches!(kept(claim.category), Kept::Returned) && claim.strength == Strength::Standard
 }
 
 /// The claim with no more of each return than was given before; the rest of the leg is nobody's.
@@ -159,7 +166,7 @@ pub fn clipped(scene: &Scene<'_>, claim: Opinion) -> Opinion {
 /// What would prove the claims that are returns, where nobody asked for it yet.
 pub fn needs(scene: &Scene<'_>, claims: &[Opinion]) -> Vec<Need> {
     let unproved = claims.iter().filter(|claim| is_unproved_return(claim) && scene.acts && !is_believed(scene, claim));
-    let paid = unproved.flat_map(|claim| legs(scene, claim)).filter(|(leg, _)| leg.direction == Direction::In);
+    let paid = unproved.flat_map(|claim| legs_to(scene, claim, Direction::In));
     let unasked = paid.filter(|(leg, _)| given(scene, leg).is_none());
     let mut needs: Vec<Need> = unasked
         .filter_map(|(leg, _)| {

@@ -36,15 +36,9 @@ pub(super) async fn given(node: &Node, token: Address, giver: Address, taker: Ad
             Ok(answer) => {
                 let logs: Vec<Transfer> = serde_json::from_str(answer.get()).ok()?;
                 for log in logs.iter().filter(|log| !log.removed) {
-                    let amount = log.data.first_chunk::<32>().filter(|_| log.data.len() == 32);
-                    let amount = amount.map(|word| U256::from_be_bytes(*word))?;
-                    match log.topics.as_slice() {
-                        [_, from, to] if [*from, *to] == parties => there = there.checked_add(amount)?,
-                        [_, to, from] if [*from, *to] == parties => back = back.checked_add(amount)?,
-                        // To oneself.
-                        [_, from, to] if from == to => {}
-                        _ => return None,
-                    }
+                    let (from, amount) = log.between(parties)?;
+                    let sum = if from == giver.into_word() { &mut there } else { &mut back };
+                    *sum = sum.checked_add(amount)?;
                 }
             }
             Err(CallError::Refused | CallError::Upstream(_)) if first < last => {
@@ -55,4 +49,15 @@ pub(super) async fn given(node: &Node, token: Address, giver: Address, taker: Ad
         }
     }
     ranges.is_empty().then(|| there.saturating_sub(back))
+}
+
+impl Transfer {
+    /// Who sent how much to the other of the two; nothing for a transfer to oneself. `None` for a log that is not between them.
+    fn between(&self, parties: [B256; 2]) -> Option<(B256, U256)> {
+        let amount = self.data.first_chunk::<32>().filter(|_| self.data.len() == 32)?;
+        let &[_, from, to] = self.topics.as_slice() else { return None };
+        let is_between = parties.contains(&from) && parties.contains(&to);
+        let amount = if from == to { U256::ZERO } else { U256::from_be_bytes(*amount) };
+        is_between.then_some((from, amount))
+    }
 }

@@ -149,9 +149,9 @@ fn one(
     for (at, leg) in of_name.chain(of_kin).filter(|(_, leg)| leg.direction == direction) {
         let has_id = id.is_none_or(|id| matches!(leg.asset, Asset::Nft { id: of_leg, .. } if of_leg == id));
         let is_other = nearest.is_some_and(|nearest| nearest != Some(at));
-        // What an NFT is minted as is an NFT.
-        let is_odd = speaker.means == Category::NftMint && direction == Direction::In && !leg.asset.is_nft();
-        if !has_id || is_odd || is_other || !matches_leg(scene, spec, leg, speaker.contract, asset, amount) {
+        // An NFT mint explains no fungible token.
+        let is_fungible_mint = speaker.means == Category::NftMint && direction == Direction::In && !leg.asset.is_nft();
+        if !has_id || is_fungible_mint || is_other || !matches_leg(scene, spec, leg, speaker.contract, asset, amount) {
             continue;
         }
         let is_spent =
