@@ -12,6 +12,9 @@ const WINDOW_REQUESTS_MAX: u32 = 16;
 const WINDOW_REQUESTS_FIRST: u32 = 8;
 /// A rate applies only after a rate limit was met, and is dropped once it has grown past this.
 const RATE_PER_SECOND_MAX: u32 = 100;
+/// Requests in a second that tell a rate by the first refusal. Fewer tell it by the second in a row: one request that was refused would
+/// mean one request in two seconds, and the next transaction needs three.
+const RATE_LEARNED_MIN: u32 = 4;
 /// Pause after a rate limit that names no time of its own; it doubles while the limit is met in a row.
 const PAUSE_MILLIS: u64 = 250;
 const PAUSE_MILLIS_MAX: u64 = 4_000;
@@ -142,7 +145,9 @@ impl Pace {
         if self.is_new(sent) {
             self.cut(now);
             let met = self.rate.unwrap_or(self.second.1).min(RATE_PER_SECOND_MAX);
-            self.rate = Some((met / 2).max(1));
+            if self.rate.is_some() || self.pauses > 0 || met >= RATE_LEARNED_MIN {
+                self.rate = Some((met / 2).max(1));
+            }
             self.pauses = self.pauses.saturating_add(1);
         }
         let doubled = PAUSE_MILLIS.saturating_mul(1 << self.pauses.saturating_sub(1).min(8));
@@ -305,6 +310,25 @@ mod tests {
         pace.limited(start, start, Some(Duration::from_secs(86_400)));
         let most = after(start, RETRY_AFTER_SECONDS_MAX * 1_000);
         assert_eq!(pace.admission(start), Admission::Later(most, UpstreamError::RateLimited));
+    }
+
+    #[test]
+    fn one_refusal_of_few_requests_is_a_pause_and_a_second_in_a_row_is_a_rate() {
+        let start = Instant::now();
+        let mut pace = Pace::new(start);
+        pace.start(start);
+        pace.limited(start, start, None);
+        let resumed = after(start, PAUSE_MILLIS);
+        for at in 0..2 {
+            assert_eq!(
+                pace.admission(after(resumed, at)),
+                Admission::Ready,
+                "a transaction's requests follow each other"
+            );
+            pace.start(after(resumed, at));
+        }
+        pace.limited(after(resumed, 2), after(resumed, 1), None);
+        assert_eq!(pace.rate, Some(1));
     }
 
     #[test]
