@@ -18,6 +18,7 @@ use crate::role::Role;
 use crate::scene::{Doubt, Outcome, Scene};
 use crate::shares::{LegSet, Shares, Tie};
 use crate::sources::Opinions;
+use crate::whose::between_people;
 
 /// What the transaction was, and what stays open.
 #[derive(Debug, Clone)]
@@ -64,6 +65,7 @@ pub fn adjudicate(scene: &Scene<'_>, heard: Opinions, question: &Question) -> Re
         return failed(scene);
     }
     let Opinions { said: opinions, is_cut, is_unsettled, is_mixed } = heard;
+    let opinions = between_people(opinions, &question.own_wallets);
     let (claims, allocation) = allocated(scene, accepted_claims(scene, &opinions));
     let residual = residual(scene, &claims, &allocation);
     let has_unbacked = claims.iter().any(|claim| !is_believed(scene, claim));
@@ -71,6 +73,7 @@ pub fn adjudicate(scene: &Scene<'_>, heard: Opinions, question: &Question) -> Re
     if is_stated(scene, &claims) {
         doubts.retain(|doubt| *doubt != Doubt::InternalValueUnknown);
     }
+    doubts.extend(claims.iter().find_map(|claim| claim.whose).map(Doubt::AnothersPosition));
     if is_mixed {
         doubts.push(Doubt::Mixed);
     }

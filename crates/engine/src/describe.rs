@@ -206,6 +206,7 @@ pub fn doubt(doubt: &Doubt) -> String {
         Doubt::Mixed => "Beside what is known, the transaction moved something with somebody else.".to_owned(),
         Doubt::Confidential => "A confidential transfer took part: its amounts are hidden on chain.".to_owned(),
         Doubt::Unsettled => "The chain alone does not decide what this comes to. Look at the protocol's own record of this position.".to_owned(),
+        Doubt::AnothersPosition(other) => format!("The protocol names {other} as the owner, sender or recipient, and not this wallet: between two people it is a payment or a receipt. Where both are yours, name it in `own_wallets`."),
         Doubt::EffectsUnknown => "The node no longer knows what this transaction did.".to_owned(),
         Doubt::AccountsUnknown => "The node did not load all accounts that this transaction names.".to_owned(),
         Doubt::TooManyLogs(count) => format!("The transaction has {count} logs, more than are read."),

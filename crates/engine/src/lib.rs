@@ -44,6 +44,7 @@ pub mod steps;
 pub mod token;
 pub mod treatment;
 pub mod treatments;
+mod whose;
 
 pub use asset::Account;
 pub use block::Block;

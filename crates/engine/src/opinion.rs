@@ -59,6 +59,8 @@ pub struct Opinion {
     pub may_exchange: bool,
     /// The contract whose word it is, where no pack vouches for it.
     pub speaker: Option<Account>,
+    /// Somebody else whose position it names, or who sent it from another chain or gets it there.
+    pub whose: Option<Account>,
 }
 
 impl Opinion {
@@ -83,6 +85,7 @@ impl Opinion {
             has_no_balance_leg: false,
             may_exchange: false,
             speaker: None,
+            whose: None,
         }
     }
 

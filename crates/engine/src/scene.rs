@@ -58,6 +58,8 @@ pub enum Doubt {
     Confidential,
     /// What it comes to is decided in another transaction.
     Unsettled,
+    /// The position is this account's, or it sent it from another chain or gets it there.
+    AnothersPosition(Account),
     /// The node no longer knows what the transaction did.
     EffectsUnknown,
     /// Accounts of lookup tables that the node did not load.

@@ -17,7 +17,7 @@ use super::file::{AccrualRow, ActorRow, CallRow, Derive, EventRow, NftRow, PackF
 pub use super::path::Field;
 use super::reader::Reader;
 use crate::asset::NftKind;
-use crate::category::Category;
+use crate::category::{Category, Nature};
 use crate::role::Role;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +47,8 @@ pub struct EventRule {
     pub layout: Layout,
     pub means: Category,
     pub who: Vec<Who>,
+    /// Where it names whose position it is.
+    pub whose: Vec<Field>,
     pub out: Vec<LegSpec>,
     pub incoming: Vec<LegSpec>,
     pub role: Role,
@@ -107,6 +109,7 @@ pub struct CallRule {
     pub place: RulePlace,
     pub means: Option<Category>,
     pub who: Vec<Who>,
+    pub whose: Vec<Field>,
     pub out: Vec<LegSpec>,
     pub incoming: Vec<LegSpec>,
     pub opens: Option<Opens>,
@@ -272,6 +275,7 @@ pub fn event(pack: usize, stem: &str, row: &EventRow) -> Result<EventRule, Fault
         }
         Some(reader) => Ok(reader),
     };
+    is_told_whose(row, means)?;
     Ok(EventRule {
         pack,
         id: format!("{stem}/{}", event.name()).into(),
@@ -280,6 +284,7 @@ pub fn event(pack: usize, stem: &str, row: &EventRow) -> Result<EventRule, Fault
         layout: event.layout,
         means,
         who: who(&row.who, |path| event.addresses(path))?,
+        whose: row.whose.iter().map(|path| event.address(path)).collect::<Result<_, _>>()?,
         out: legs::specs(&row.out, &event)?,
         incoming: legs::specs(&row.incoming, &event)?,
         role: row.role.unwrap_or(means.meaning().role),
@@ -290,6 +295,17 @@ pub fn event(pack: usize, stem: &str, row: &EventRow) -> Result<EventRule, Fault
         escrowed: row.escrowed,
         unsettled: row.unsettled,
     })
+}
+
+/// Where one person may move what is another's, a rule says whose it is. What goes both ways shows it by itself.
+fn is_told_whose(row: &EventRow, means: Category) -> Result<(), FaultText> {
+    let is_required = |legs: &[String]| legs.iter().any(|leg| !leg.ends_with('?'));
+    let is_one_way = is_required(&row.out) != is_required(&row.incoming);
+    let is_keeping = means.meaning().nature == Nature::Keeping && !means.is_plain_transfer();
+    if is_keeping && is_one_way && row.who.len() > 1 && row.whose.is_empty() {
+        return Err("`who` may be one of several: say with `whose` which of them owns the position".to_owned());
+    }
+    Ok(())
 }
 
 pub fn call(pack: usize, stem: &str, row: &CallRow) -> Result<CallRule, FaultText> {
@@ -307,6 +323,7 @@ pub fn call(pack: usize, stem: &str, row: &CallRow) -> Result<CallRule, FaultTex
         place: place(&row.on)?,
         means,
         who: who(&row.who, |path| function.addresses(path))?,
+        whose: row.whose.iter().map(|path| function.address(path)).collect::<Result<_, _>>()?,
         out: legs::specs(&row.out, &function)?,
         incoming: legs::specs(&row.incoming, &function)?,
         opens,

@@ -311,6 +311,10 @@ pub struct EventRow<S = Spanned<String>> {
     pub means: String,
     /// Parameters one of which must be the perspective, or `@sender`, or `@anyone` to opt out.
     pub who: Vec<String>,
+    /// Parameters that name whose position it is, who gets it on another chain, or who sent it there. Where one of them names somebody else than
+    /// the wallet, it is a payment or a receipt between two people.
+    #[serde(default)]
+    pub whose: Vec<String>,
     #[serde(default)]
     pub out: Vec<String>,
     #[serde(default, rename = "in")]
@@ -373,6 +377,9 @@ pub struct CallRow<S = Spanned<String>> {
     pub means: Option<String>,
     #[serde(default = "sender_only")]
     pub who: Vec<String>,
+    /// As in an event.
+    #[serde(default)]
+    pub whose: Vec<String>,
     #[serde(default)]
     pub out: Vec<String>,
     #[serde(default, rename = "in")]

@@ -1,11 +1,11 @@
 //! The `call` source: what was asked for. Amounts in calldata are what was asked for and not what moved, so a call names assets and
 //! parties only.
 
-use alloy_primitives::Address;
+use alloy_primitives::{Address, U160, address};
 
 use super::calldata::{self, CALLS_MAX, Calldata, ContractCall};
 use super::explain::{Speaker, Words, explain};
-use super::matched::is_for_perspective;
+use super::matched::{another, is_for_perspective};
 use crate::asset::{Account, Asset};
 use crate::category::Category;
 use crate::evm::scene::EvmScene;
@@ -44,7 +44,8 @@ fn asked(scene: &EvmScene<'_>, rules: &Rules, is_cut: &mut bool) -> Vec<Opinion>
         // The chain itself mints it through its own bridge, so it is verified.
         let bridge = bridge.protocol_on(&scene.facts.chain.name);
         let deposit = bare(scene, "evm/deposit", Category::BridgeIn);
-        return vec![Opinion { strength: Strength::Verified, protocol: Some(bridge.into()), ..deposit }];
+        let whose = depositor(scene, rules, target);
+        return vec![Opinion { strength: Strength::Verified, protocol: Some(bridge.into()), whose, ..deposit }];
     }
     if transaction.input.is_empty() {
         return plain_value(scene, target);
@@ -89,6 +90,28 @@ fn asked(scene: &EvmScene<'_>, rules: &Rules, is_cut: &mut bool) -> Vec<Opinion>
     found
 }
 
+/// Rollups add this to the address of a contract on the parent chain, so that it is no other account's here.
+const ALIAS: Address = address!("1111000000000000000000000000000000001111");
+
+/// Somebody else who deposited on the parent chain. A deposit for a contract here, such as the bridge, names its sender in a log or a call.
+fn depositor(scene: &EvmScene<'_>, rules: &Rules, target: Address) -> Option<Account> {
+    let transaction = &scene.facts.transaction;
+    if target != scene.perspective {
+        let call = Calldata::split(transaction.input.as_ref())?;
+        let told = rules.calls(&call.selector).iter().filter(|rule| rule_strength(scene, rule, target).is_some());
+        let mut told = told.filter(|rule| is_complete(rule, &call) && is_for_perspective(scene, &rule.who, &call));
+        return told.find_map(|rule| another(scene, rules, &rule.whose, &call));
+    }
+    let number = |address: Address| U160::from_be_bytes(address.0.0);
+    let on_parent = Address::from(number(transaction.from).wrapping_sub(number(ALIAS)).to_be_bytes::<20>());
+    let is_own = [transaction.from, on_parent].contains(&scene.perspective) || transaction.from.is_zero();
+    (!is_own).then(|| transaction.from.into())
+}
+
+fn is_complete(rule: &CallRule, call: &Calldata<'_>) -> bool {
+    call.arguments.len() >= rule.words.saturating_mul(32)
+}
+
 fn is_quiet(category: Category) -> bool {
     matches!(category, Category::Approval | Category::Revoke | Category::ContractCall)
 }
@@ -112,10 +135,9 @@ fn opinion(
     strength: Strength,
 ) -> Option<Opinion> {
     let category = rule.means?;
-    let complete = call.arguments.len() >= rule.words.saturating_mul(32);
     let zero_asked =
         rule.zero.as_ref().is_none_or(|field| call.amount(field, 0).is_some_and(|amount| amount.is_zero()));
-    if !complete || !zero_asked || !is_for_perspective(scene, &rule.who, call) {
+    if !is_complete(rule, call) || !zero_asked || !is_for_perspective(scene, &rule.who, call) {
         return None;
     }
     let is_verified = strength == Strength::Verified || scene.known.vouchers(target).next().is_some();
@@ -131,6 +153,7 @@ fn opinion(
         protocol: (strength == Strength::Verified).then(|| rules.protocol(rule.pack)).flatten(),
         may_exchange: rules.may_exchange(rule.pack),
         speaker: (strength != Strength::Verified).then(|| target.into()),
+        whose: another(scene, rules, &rule.whose, call),
         ..Opinion::new(Source::Call, rule.id.clone(), category, strength, explained)
     })
 }

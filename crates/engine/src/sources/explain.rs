@@ -127,7 +127,7 @@ fn one(
     };
     let party = match &spec.what {
         LegSubject::Counterparty => Some(speaker.contract),
-        LegSubject::With(field) => Some(words.address(field, member)?),
+        LegSubject::With(field) | LegSubject::Through(field) => Some(words.address(field, member)?),
         _ => None,
     };
     let id = match &spec.what {
@@ -151,7 +151,9 @@ fn one(
         let is_other = nearest.is_some_and(|nearest| nearest != Some(at));
         // An NFT mint explains no fungible token.
         let is_fungible_mint = speaker.means == Category::NftMint && direction == Direction::In && !leg.asset.is_nft();
-        if !has_id || is_fungible_mint || is_other || !matches_leg(scene, spec, leg, speaker.contract, asset, amount) {
+        let is_kept =
+            matches!(spec.what, LegSubject::Through(_)) && !party.is_some_and(|party| gave_up(scene, party, leg.asset));
+        if !has_id || is_kept || is_fungible_mint || is_other || !matches_leg(scene, spec, leg, speaker.contract, asset, amount) {
             continue;
         }
         let is_spent =
@@ -179,6 +181,12 @@ fn one(
         explained.add(Share { leg: at, amount: net.amount, tie, is_mirror, moves: net.moves });
     }
     Some(found)
+}
+
+/// Whether the account burned some of the asset, or gave it back to the contract that made it.
+fn gave_up(scene: &EvmScene<'_>, account: Address, asset: Asset) -> bool {
+    let is_end = |to: Account| to.is_zero() || asset.contract() == Some(to);
+    scene.movements.iter().any(|m| m.from == Account::from(account) && m.asset == asset && is_end(m.to))
 }
 
 /// The absolute value of a signed word; zero for one that is not below zero.
@@ -280,7 +288,7 @@ fn matches_leg(
         LegSubject::Exact => amount.is_some_and(|amount| is_exactly(scene, leg, amount)),
         LegSubject::Rest => leg.other == Account::from(emitter) && amount != Some(leg.amount),
         // The movements behind the leg decide.
-        LegSubject::Counterparty | LegSubject::With(_) | LegSubject::Flow => true,
+        LegSubject::Counterparty | LegSubject::With(_) | LegSubject::Through(_) | LegSubject::Flow => true,
     }
 }
 

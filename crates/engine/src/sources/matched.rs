@@ -4,7 +4,7 @@ use alloy_primitives::{Address, B256, U256};
 
 use super::explain::{self, Speaker, Words, explain};
 use super::trust::{EmitterTrust, proved};
-use crate::asset::Seen;
+use crate::asset::{Account, Seen};
 use crate::evm::json::Log;
 use crate::evm::scene::EvmScene;
 use crate::opinion::{Opinion, Source, Strength};
@@ -80,6 +80,7 @@ pub fn opinion(scene: &EvmScene<'_>, rules: &Rules, matched: &Matched<'_>) -> Op
         counterleg_in_earlier_tx: rule.escrowed,
         may_exchange: rules.may_exchange(rule.pack),
         speaker: (!is_verified).then(|| log.address.into()),
+        whose: another(scene, rules, &rule.whose, &words),
         ..Opinion::new(Source::Protocol, rule.id.clone(), rule.means, strength, explained)
     })
 }
@@ -95,6 +96,14 @@ pub fn is_for_perspective(scene: &EvmScene<'_>, who: &[Who], words: &impl Words)
         Who::Sender => scene.acts,
         Who::Field(field) => names(field),
     })
+}
+
+/// Somebody else than the wallet, where one of the fields names them. A contract that some pack lists, on whichever chain, only passes on what
+/// others gave it; and what is no address of this family cannot be compared.
+pub fn another(scene: &EvmScene<'_>, rules: &Rules, whose: &[Field], words: &impl Words) -> Option<Account> {
+    let named = whose.iter().filter_map(|field| words.address(field, 0));
+    let mut others = named.filter(|named| *named != scene.perspective && !named.is_zero()).map(Account::from);
+    others.find(|other| rules.holders_of(other).is_empty())
 }
 
 /// A log, and its place where that matters.

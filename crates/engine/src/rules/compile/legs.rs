@@ -32,6 +32,8 @@ pub enum LegSubject {
     Counterparty,
     /// Came from, or went to, the account that the parameter names.
     With(Field),
+    /// Went to the account that the parameter names, which then burned it, or gave it back to its own contract.
+    Through(Field),
     /// Any asset whose amount is exactly the parameter.
     Exact,
     /// What the emitter itself paid or took beyond the parameter.
@@ -44,7 +46,7 @@ impl LegSpec {
     /// The parameters that it names.
     pub fn fields(&self) -> impl Iterator<Item = &Field> {
         let named = match &self.what {
-            LegSubject::Asset(field) | LegSubject::With(field) => [Some(field), None],
+            LegSubject::Asset(field) | LegSubject::With(field) | LegSubject::Through(field) => [Some(field), None],
             LegSubject::Item(contract, id) => [Some(contract), Some(id)],
             LegSubject::Emitter
             | LegSubject::EmittedToken
@@ -88,6 +90,9 @@ fn spec(text: &str, shape: &ParamFinder) -> Result<LegSpec, FaultText> {
             LegSubject::Item(shape.addresses(contract)?, shape.words(id)?)
         }
         other if other.starts_with("@with:") => LegSubject::With(shape.addresses(other.trim_start_matches("@with:"))?),
+        other if other.starts_with("@through:") => {
+            LegSubject::Through(shape.address(other.trim_start_matches("@through:"))?)
+        }
         other if other.starts_with('@') => return Err(format!("no class of legs is called `{other}`")),
         path => LegSubject::Asset(shape.addresses(path)?),
     };
