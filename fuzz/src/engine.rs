@@ -76,6 +76,7 @@ pub fn evm_answers(bytes: &[u8]) {
     });
     let number = transaction.block_number.map_or(0, |number| number.to::<u64>());
     let facts = EvmFacts {
+        is_hash_computed: false,
         chain: Arc::clone(&CHAIN),
         transaction,
         receipt,

@@ -58,6 +58,7 @@ fn parse(raw: &Raw) -> anyhow::Result<EvmFacts> {
     let frame: CallFrame = serde_json::from_str(&raw.trace)?;
     let (transfers, failed) = from_call_tracer(&frame);
     Ok(EvmFacts {
+        is_hash_computed: false,
         chain: Arc::clone(&raw.chain),
         transaction,
         receipt,

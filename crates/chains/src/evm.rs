@@ -5,6 +5,7 @@ mod given;
 mod kept;
 mod parts;
 pub(crate) mod probe;
+mod signed;
 pub(crate) mod tokens;
 mod trace;
 
@@ -53,7 +54,13 @@ pub(crate) struct EvmChain {
 enum TransactionState {
     Absent,
     Pending,
-    Mined(Box<EvmTransaction>),
+    Mined(Box<MinedTransaction>),
+}
+
+struct MinedTransaction {
+    transaction: EvmTransaction,
+    /// Whether its hash was computed from what was signed, and is the one that was asked for.
+    is_hash_computed: bool,
 }
 
 /// Receipt and trace, asked for before the transaction is known.
@@ -79,9 +86,9 @@ impl ServedChain for EvmChain {
             Ok(match seen {
                 TransactionState::Absent => Lookup::Absent,
                 TransactionState::Pending => Lookup::Pending,
-                TransactionState::Mined(transaction) => Lookup::Found(FoundTransaction {
-                    is_unique: !transaction.is_replayable(),
-                    facts: async move { self.facts(*transaction, rest).await.map(Facts::from) }.boxed(),
+                TransactionState::Mined(mined) => Lookup::Found(FoundTransaction {
+                    is_unique: !mined.transaction.is_replayable(),
+                    facts: async move { self.facts(*mined, rest).await.map(Facts::from) }.boxed(),
                 }),
             })
         }
@@ -156,8 +163,13 @@ impl EvmChain {
             if id.is_some() && id != self.chain().chain_id {
                 return Err(UpstreamError::Inconsistent("the transaction carries another chain id"));
             }
+            let computed = signed::hash(answer);
+            if computed.is_some_and(|computed| computed != hash) {
+                return Err(UpstreamError::Inconsistent("what was signed has another hash"));
+            }
             is_pending |= transaction.block_number.is_none();
-            Ok(transaction.block_number.is_some().then_some(transaction))
+            let is_hash_computed = computed.is_some();
+            Ok(transaction.block_number.is_some().then_some(MinedTransaction { transaction, is_hash_computed }))
         });
         match told.await {
             Ok(Some(told)) => Ok(TransactionState::Mined(Box::new(told.value))),
@@ -213,20 +225,21 @@ impl EvmChain {
     /// its request with the block's header.
     async fn facts(
         &self,
-        transaction: EvmTransaction,
+        mined: MinedTransaction,
         rest: impl Future<Output = ReceiptAndTrace>,
     ) -> Result<EvmFacts, UpstreamError> {
+        let MinedTransaction { transaction, is_hash_computed } = mined;
         let number = transaction.block_number.map(|n| n.to::<u64>()).unwrap_or_default();
         let here = Endpoints::default();
         let (rest, header, finalized) = tokio::join!(rest, self.header(here, number), self.finalized_head());
         let AttributedAnswer { value: receipt, by } = self.receipt_again(transaction.hash, rest.receipt).await?;
-        let first = Parts { transaction, receipt, header: header? };
+        let first = Parts { transaction, is_hash_computed, receipt, header: header? };
         let (parts, trace) = match first.agree() {
             Ok(()) => (first, rest.trace),
             Err(contradiction) => self.fetch_again(&first, by, contradiction).await?,
         };
         let number = parts.number();
-        let Parts { transaction, receipt, header } = parts;
+        let Parts { transaction, is_hash_computed, receipt, header } = parts;
         let header = header.ok_or(UpstreamError::Inconsistent("the block is not there"))?;
         let timestamp = header.timestamp.to::<u64>();
         let timestamp = i64::try_from(timestamp).map_err(|_| UpstreamError::BadResponse("block time"))?;
@@ -234,6 +247,7 @@ impl EvmChain {
         Ok(EvmFacts {
             chain: Arc::clone(self.chain()),
             transaction,
+            is_hash_computed,
             receipt,
             block: Some(Block { number, timestamp, finalized: finalized.is_some_and(|head| number <= head) }),
             internal,
@@ -298,12 +312,13 @@ impl EvmChain {
         let avoid = Endpoints::all_but(endpoint);
         let (seen, receipt, trace) =
             tokio::join!(self.seen_at(avoid, hash), self.receipt(avoid, hash), self.trace(avoid, hash));
-        let (TransactionState::Mined(transaction), Some(receipt)) = (seen?, receipt?) else {
+        let (TransactionState::Mined(mined), Some(receipt)) = (seen?, receipt?) else {
             return Err(UpstreamError::Inconsistent("the transaction is gone when asked again"));
         };
+        let MinedTransaction { transaction, is_hash_computed } = *mined;
         let number = transaction.block_number.map(|n| n.to::<u64>()).unwrap_or_default();
         let header = self.header(avoid, number).await?;
-        let parts = Parts { transaction: *transaction, receipt: receipt.value, header };
+        let parts = Parts { transaction, is_hash_computed, receipt: receipt.value, header };
         parts.agree().map(|()| (parts, trace))
     }
 

@@ -182,6 +182,9 @@ fn review_note(
     reasons.join(" ")
 }
 
+/// The hash could not be computed from what was signed: that these are its transfers is the node's word.
+const HASH_TOLD: &str = "evm/hash-not-computed";
+
 fn evidence(scene: &Scene<'_>, reading: &Reading) -> Vec<Evidence> {
     let mut rows: Vec<Evidence> = reading
         .heard
@@ -195,6 +198,11 @@ fn evidence(scene: &Scene<'_>, reading: &Reading) -> Vec<Evidence> {
             agrees: *agrees,
         })
         .collect();
+    if scene.ground.is_hash_told() {
+        let (source, says) = (Source::None, reading.category);
+        let rule = HASH_TOLD.to_owned();
+        rows.push(Evidence { source, rule, says, log_index: None, instruction_index: None, agrees: true });
+    }
     rows.sort_by(|a, b| (a.source, a.log_index, &a.rule, a.says).cmp(&(b.source, b.log_index, &b.rule, b.says)));
     rows
 }

@@ -166,6 +166,7 @@ pub fn plain(chain: Chain, from: Address, to: Address, logs: Vec<Log>) -> EvmFac
             gas_price: None,
             mint: None,
         },
+        is_hash_computed: false,
         receipt: Receipt {
             transaction_hash: B256::ZERO,
             block_hash: None,

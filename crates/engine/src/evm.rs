@@ -29,6 +29,8 @@ pub const LOGS_MAX: usize = 20_000;
 pub struct EvmFacts {
     pub chain: Arc<Chain>,
     pub transaction: EvmTransaction,
+    /// Whether the hash was computed from what was signed, and not only told by the node.
+    pub is_hash_computed: bool,
     pub receipt: Receipt,
     pub block: Option<Block>,
     pub internal: InternalValue,

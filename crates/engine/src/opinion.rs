@@ -57,6 +57,10 @@ pub struct Opinion {
     pub has_no_balance_leg: bool,
     /// On the other side of a bridge another asset may arrive.
     pub may_exchange: bool,
+    /// Another asset arrives there, of the same family.
+    pub is_one_family: bool,
+    /// A loan is repaid with something else than what it was taken in.
+    pub is_repaid_otherwise: bool,
     /// The contract whose word it is, where no pack vouches for it.
     pub speaker: Option<Account>,
     /// Somebody else whose position it names, or who sent it from another chain or gets it there.
@@ -84,6 +88,8 @@ impl Opinion {
             counterleg_in_earlier_tx: false,
             has_no_balance_leg: false,
             may_exchange: false,
+            is_one_family: false,
+            is_repaid_otherwise: false,
             speaker: None,
             whose: None,
         }

@@ -22,6 +22,8 @@ pub struct Circumstances {
     pub verified: bool,
     pub out: bool,
     pub another_token_may_arrive: bool,
+    pub one_family: bool,
+    pub repaid_otherwise: bool,
     pub only_word: bool,
 }
 
@@ -97,8 +99,8 @@ fn holds(condition: Condition, facts: Circumstances) -> bool {
         Condition::NotClaimedByWallet => !facts.claimed_by_wallet,
         Condition::Free => !facts.paid,
         Condition::AnotherTokenArrives => facts.another_token_may_arrive,
-        // What was borrowed before, and which tokens are one family, is not in this transaction.
-        Condition::OneFamily | Condition::RepaidAssetDiffers => false,
+        Condition::OneFamily => facts.one_family,
+        Condition::RepaidAssetDiffers => facts.repaid_otherwise,
         Condition::LockReceipt => facts.incoming,
         Condition::BothWays => facts.out && facts.incoming,
         Condition::OnlySent => facts.out && !facts.incoming,
@@ -127,6 +129,7 @@ pub fn circumstances(
     let counts = |at: usize| claim.is_none_or(|claim| claim.explains.contains(at));
     let legs = || scene.legs.iter().enumerate().filter(|(at, _)| counts(*at)).map(|(_, leg)| leg);
     let out = |leg: &Leg| leg.direction == Direction::Out;
+    let any_claim = |is: &dyn Fn(&Opinion) -> bool| claim.map_or_else(|| reading.claims.iter().any(is), is);
     Circumstances {
         all_parties_own: legs().all(|leg| scene.is_own_move(leg, question)),
         paid: legs().any(|leg| out(leg) && !leg.asset.is_nft()),
@@ -134,14 +137,10 @@ pub fn circumstances(
         incoming: legs().any(|leg| leg.direction == Direction::In),
         verified: claim.map_or(reading.strength, |claim| claim.strength) == Strength::Verified,
         out: legs().any(out),
-        another_token_may_arrive: match claim {
-            Some(claim) => claim.may_exchange,
-            None => reading.claims.iter().any(|claim| claim.may_exchange),
-        },
-        only_word: match claim {
-            Some(claim) => is_only_word(scene, claim),
-            None => reading.claims.iter().any(|claim| is_only_word(scene, claim)),
-        },
+        another_token_may_arrive: any_claim(&|claim| claim.may_exchange),
+        one_family: any_claim(&|claim| claim.is_one_family),
+        repaid_otherwise: any_claim(&|claim| claim.is_repaid_otherwise),
+        only_word: any_claim(&|claim| is_only_word(scene, claim)),
     }
 }
 

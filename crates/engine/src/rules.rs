@@ -3,6 +3,7 @@
 
 pub mod abi;
 pub mod compile;
+mod families;
 pub mod file;
 mod filter;
 mod load;
@@ -18,6 +19,7 @@ use alloy_primitives::map::{AddressMap, AddressSet, B256Map, SelectorMap};
 use alloy_primitives::{Address, B256, Selector};
 
 use compile::{AccrualRule, ActorRule, CallRule, EventRule, NftRule, RebaseRule};
+pub use families::{Crossing, Families};
 pub use file::EVERY_CHAIN;
 use file::{DepositRow, Derive, PackFile, TransferDirection};
 use filter::PrefixFilter;
@@ -131,6 +133,7 @@ pub struct Rules {
     chains: BTreeMap<String, ChainRules>,
     every: ChainRules,
     pub solana: SolanaRules,
+    pub families: Families,
     /// Of every pack's name and text, and of the tokens.
     pub(crate) digest: [u8; 32],
 }

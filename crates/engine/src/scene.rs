@@ -266,6 +266,11 @@ impl Scene<'_> {
 }
 
 impl Ground<'_> {
+    /// Whether the transaction's hash is only the node's word.
+    pub fn is_hash_told(&self) -> bool {
+        matches!(self, Self::Evm { facts, .. } if !facts.is_hash_computed)
+    }
+
     /// What the token says of itself.
     pub fn token(&self, contract: Account) -> Option<&Token> {
         match self {

@@ -16,6 +16,7 @@ pub(super) struct BlockHeader {
 /// What nodes answered about one mined transaction.
 pub(super) struct Parts {
     pub(super) transaction: EvmTransaction,
+    pub(super) is_hash_computed: bool,
     pub(super) receipt: Receipt,
     pub(super) header: Option<BlockHeader>,
 }
@@ -27,7 +28,7 @@ impl Parts {
 
     /// A node in a reorganisation, or one that lies, gives parts of different blocks.
     pub(super) fn agree(&self) -> Result<(), UpstreamError> {
-        let Self { transaction, receipt, header } = self;
+        let Self { transaction, receipt, header, .. } = self;
         let Some(header) = header else { return Err(UpstreamError::Inconsistent("the block is not there")) };
         let number = self.number();
         let differ = |one: Option<B256>, other: Option<B256>| matches!((one, other), (Some(a), Some(b)) if a != b);

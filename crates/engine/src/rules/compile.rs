@@ -49,6 +49,8 @@ pub struct EventRule {
     pub who: Vec<Who>,
     /// Where it names whose position it is.
     pub whose: Vec<Field>,
+    /// Where it names what crosses a bridge, on either side.
+    pub becomes: Option<[Field; 2]>,
     pub out: Vec<LegSpec>,
     pub incoming: Vec<LegSpec>,
     pub role: Role,
@@ -110,6 +112,7 @@ pub struct CallRule {
     pub means: Option<Category>,
     pub who: Vec<Who>,
     pub whose: Vec<Field>,
+    pub becomes: Option<[Field; 2]>,
     pub out: Vec<LegSpec>,
     pub incoming: Vec<LegSpec>,
     pub opens: Option<Opens>,
@@ -285,6 +288,7 @@ pub fn event(pack: usize, stem: &str, row: &EventRow) -> Result<EventRule, Fault
         means,
         who: who(&row.who, |path| event.addresses(path))?,
         whose: row.whose.iter().map(|path| event.address(path)).collect::<Result<_, _>>()?,
+        becomes: becomes(row.becomes.as_ref(), &event)?,
         out: legs::specs(&row.out, &event)?,
         incoming: legs::specs(&row.incoming, &event)?,
         role: row.role.unwrap_or(means.meaning().role),
@@ -295,6 +299,11 @@ pub fn event(pack: usize, stem: &str, row: &EventRow) -> Result<EventRule, Fault
         escrowed: row.escrowed,
         unsettled: row.unsettled,
     })
+}
+
+fn becomes(paths: Option<&[String; 2]>, shape: &ParamFinder) -> Result<Option<[Field; 2]>, FaultText> {
+    let Some([taken, given]) = paths else { return Ok(None) };
+    Ok(Some([shape.address(taken)?, shape.address(given)?]))
 }
 
 /// Where one person may move what is another's, a rule says whose it is. What goes both ways shows it by itself.
@@ -324,6 +333,7 @@ pub fn call(pack: usize, stem: &str, row: &CallRow) -> Result<CallRule, FaultTex
         means,
         who: who(&row.who, |path| function.addresses(path))?,
         whose: row.whose.iter().map(|path| function.address(path)).collect::<Result<_, _>>()?,
+        becomes: becomes(row.becomes.as_ref(), &function)?,
         out: legs::specs(&row.out, &function)?,
         incoming: legs::specs(&row.incoming, &function)?,
         opens,

@@ -315,6 +315,9 @@ pub struct EventRow<S = Spanned<String>> {
     /// the wallet, it is a payment or a receipt between two people.
     #[serde(default)]
     pub whose: Vec<String>,
+    /// Of a bridge that names them: the asset that it takes, and the one that it gives on the other chain.
+    #[serde(default)]
+    pub becomes: Option<[String; 2]>,
     #[serde(default)]
     pub out: Vec<String>,
     #[serde(default, rename = "in")]
@@ -380,6 +383,8 @@ pub struct CallRow<S = Spanned<String>> {
     /// As in an event.
     #[serde(default)]
     pub whose: Vec<String>,
+    #[serde(default)]
+    pub becomes: Option<[String; 2]>,
     #[serde(default)]
     pub out: Vec<String>,
     #[serde(default, rename = "in")]

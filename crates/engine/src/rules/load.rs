@@ -17,7 +17,7 @@ use super::compile::{self, AccrualRule, ActorRule, CallRule, EventRule, NftRule,
 use super::file::{EVERY_CHAIN, PackFile};
 use super::filter::PrefixFilter;
 use super::solana::{self, SOLANA, SolanaRules};
-use super::{ChainRules, Factory, Fault, Holder, Lines, Pack, Rules, TransferRule, fold_symbol};
+use super::{ChainRules, Factory, Families, Fault, Holder, Lines, Pack, Rules, TransferRule, fold_symbol};
 
 /// Public pages that tell where a pack's addresses were checked.
 const SOURCES_MIN: usize = 2;
@@ -33,6 +33,7 @@ pub(super) struct Loader {
     rebases: B256Map<Vec<RebaseRule>>,
     chains: BTreeMap<String, ChainRules>,
     solana: SolanaRules,
+    families: Families,
     faults: Vec<Fault>,
 }
 
@@ -99,7 +100,9 @@ impl Loader {
             return Err(self.faults);
         }
         let digest = digest.finalize().into();
-        let Self { packs, events, calls, transfers, actors, accruals, rebases, mut chains, mut solana, .. } = self;
+        let Self {
+            packs, events, calls, transfers, actors, accruals, rebases, mut chains, mut solana, families, ..
+        } = self;
         solana.index();
         let mut every = chains.remove(EVERY_CHAIN).unwrap_or_default();
         let mut spread: BTreeMap<usize, usize> = BTreeMap::new();
@@ -137,6 +140,7 @@ impl Loader {
             chains,
             every,
             solana,
+            families,
             digest,
         })
     }
@@ -346,6 +350,7 @@ impl Loader {
                         let chain = self.chains.entry(slug.to_owned()).or_default();
                         chain.canonical_symbols.insert(fold_symbol(&symbol));
                         chain.canonical.insert(address);
+                        self.families.insert(address, &symbol);
                     }
                     Err(what) => self.faults.push(source.fault(Some(text.span()), format!("{symbol}: {what}"))),
                 }

@@ -5,7 +5,7 @@ use alloy_primitives::{Address, U160, address};
 
 use super::calldata::{self, CALLS_MAX, Calldata, ContractCall};
 use super::explain::{Speaker, Words, explain};
-use super::matched::{another, is_for_perspective};
+use super::matched::{another, crossed, is_for_perspective};
 use crate::asset::{Account, Asset};
 use crate::category::Category;
 use crate::evm::scene::EvmScene;
@@ -151,11 +151,11 @@ fn opinion(
     };
     Some(Opinion {
         protocol: (strength == Strength::Verified).then(|| rules.protocol(rule.pack)).flatten(),
-        may_exchange: rules.may_exchange(rule.pack),
         speaker: (strength != Strength::Verified).then(|| target.into()),
         whose: another(scene, rules, &rule.whose, call),
         ..Opinion::new(Source::Call, rule.id.clone(), category, strength, explained)
     })
+    .map(|said| crossed(said, rules, rule.pack, rule.becomes.as_ref(), call))
 }
 
 fn bare(scene: &EvmScene<'_>, rule: &str, category: Category) -> Opinion {

@@ -153,7 +153,12 @@ fn one(
         let is_fungible_mint = speaker.means == Category::NftMint && direction == Direction::In && !leg.asset.is_nft();
         let is_kept =
             matches!(spec.what, LegSubject::Through(_)) && !party.is_some_and(|party| gave_up(scene, party, leg.asset));
-        if !has_id || is_kept || is_fungible_mint || is_other || !matches_leg(scene, spec, leg, speaker.contract, asset, amount) {
+        if !has_id
+            || is_kept
+            || is_fungible_mint
+            || is_other
+            || !matches_leg(scene, spec, leg, speaker.contract, asset, amount)
+        {
             continue;
         }
         let is_spent =

@@ -5,11 +5,12 @@ use alloy_primitives::{Address, B256, U256};
 use super::explain::{self, Speaker, Words, explain};
 use super::trust::{EmitterTrust, proved};
 use crate::asset::{Account, Seen};
+use crate::category::Category;
 use crate::evm::json::Log;
 use crate::evm::scene::EvmScene;
 use crate::opinion::{Opinion, Source, Strength};
-use crate::rules::compile::{EventRule, Field, Who};
-use crate::rules::{ChainRules, Rules};
+use crate::rules::compile::{EventRule, Field, LegSpec, LegSubject, Who};
+use crate::rules::{ChainRules, Crossing, Rules};
 use crate::shares::{Share, Tie};
 
 /// A log that a rule matches, whose conditions hold.
@@ -78,11 +79,12 @@ pub fn opinion(scene: &EvmScene<'_>, rules: &Rules, matched: &Matched<'_>) -> Op
         role: rule.role,
         at: Some(Seen::Log(position)),
         counterleg_in_earlier_tx: rule.escrowed,
-        may_exchange: rules.may_exchange(rule.pack),
         speaker: (!is_verified).then(|| log.address.into()),
         whose: another(scene, rules, &rule.whose, &words),
+        is_repaid_otherwise: rule.means == Category::Repay && is_of_shares(&rule.out),
         ..Opinion::new(Source::Protocol, rule.id.clone(), rule.means, strength, explained)
     })
+    .map(|said| crossed(said, rules, rule.pack, rule.becomes.as_ref(), &words))
 }
 
 /// Whether the rule's actor is the perspective.
@@ -96,6 +98,26 @@ pub fn is_for_perspective(scene: &EvmScene<'_>, who: &[Who], words: &impl Words)
         Who::Sender => scene.acts,
         Who::Field(field) => names(field),
     })
+}
+
+/// Whether all that is paid is burned: shares in the lender's pool, and not what was lent.
+fn is_of_shares(out: &[LegSpec]) -> bool {
+    let mut paid = out.iter().filter(|spec| spec.what != LegSubject::Debt).peekable();
+    paid.peek().is_some() && paid.all(|spec| spec.what == LegSubject::Minted)
+}
+
+/// What crosses a bridge, where the words name both sides of it: two assets of different families are an exchange.
+pub fn crossed(said: Opinion, rules: &Rules, pack: usize, becomes: Option<&[Field; 2]>, words: &impl Words) -> Opinion {
+    let named = becomes.and_then(|[taken, given]| words.address(taken, 0).zip(words.address(given, 0)));
+    let crossing = named.map(|(taken, given)| rules.families.crossing(taken, given));
+    let is_bridge = matches!(said.category, Category::BridgeIn | Category::BridgeOut);
+    match crossing {
+        Some(Crossing::Another) if is_bridge => Opinion { category: Category::BridgeSwap, ..said },
+        Some(Crossing::Same) => Opinion { is_one_family: true, ..said },
+        Some(Crossing::Another | Crossing::Unknown) | None => {
+            Opinion { may_exchange: becomes.is_some() || rules.may_exchange(pack), ..said }
+        }
+    }
 }
 
 /// Somebody else than the wallet, where one of the fields names them. A contract that some pack lists, on whichever chain, only passes on what

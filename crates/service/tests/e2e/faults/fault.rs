@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::node::{Asked, MARKER};
+use super::node::{Asked, MARKER, SIGNED_R};
 use super::wire::Wire;
 
 #[derive(Debug, Clone, Copy)]
@@ -225,6 +225,7 @@ pub const FAULTS: &[Fault] = &[
     results("numbers as strings", "writes quantities as decimal strings", |asked, result| edit(asked, "eth_getTransactionReceipt", result, decimal), Sees::Right),
     results("receipt without logs", "writes a word where the logs belong", |asked, result| edit(asked, "eth_getTransactionReceipt", result, |receipt| receipt["logs"] = json!(MARKER)), BAD_RESPONSE),
     results("10 MB receipt", "adds a log of ten megabytes by a stranger", |asked, result| edit(asked, "eth_getTransactionReceipt", result, swell), Sees::Right).is_work(),
+    results("signed otherwise", "gives a transaction whose signed fields have another hash", |asked, result| edit(asked, "eth_getTransactionByHash", result, |transaction| transaction["r"] = transaction[SIGNED_R].take()), INCONSISTENT),
     results("trace of another transaction", "answers with a trace of another call", |asked, result| edit(asked, "debug_traceTransaction", result, |root| { root["input"] = json!("0xdeadbeef"); root["calls"] = json!([]); }), Sees::Review),
     results("trace of a failure", "says in the trace that it failed, in the receipt that it did not", |asked, result| edit(asked, "debug_traceTransaction", result, |root| root["error"] = json!(MARKER)), Sees::Review),
     results("trace of another value", "says in the trace that ether was sent, in the transaction that none was", |asked, result| edit(asked, "debug_traceTransaction", result, |root| root["value"] = json!("0xde0b6b3a7640000")), Sees::Review),

@@ -25,6 +25,8 @@ const OWN_DIGITS: usize = 4;
 pub const USAGES_MAX: usize = DIGITS.len() * DIGITS.len();
 /// The newest block of every node.
 const HEAD: u64 = 400;
+/// Under this name a transaction still has the part of its signature that is called `r`.
+pub const SIGNED_R: &str = "signedR";
 /// What every lie that holds text says: none of it may reach a caller.
 pub const MARKER: &str = "upstream-words-7731";
 
@@ -288,6 +290,8 @@ impl Inside {
         };
         let params: Value = serde_json::from_str(&params.to_string().replace(own, original)).unwrap();
         let said = tape().answer(slug, method, &params)?.get().replace(original, own);
+        // Its own hash is not the hash of what was signed, so the signature is left out.
+        let said = said.replace("\"r\":", &format!("\"{SIGNED_R}\":"));
         Ok(said.replace("\"chainId\":\"0x7a69\"", &format!("\"chainId\":\"{:#x}\"", self.place.chain_id())))
     }
 }
