@@ -2,6 +2,7 @@
 //! holds a bounded number of connections.
 
 mod places;
+mod refusal;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -32,9 +33,9 @@ pub(crate) use places::Places;
 use places::{InFlight, Place};
 use stream::TimedStream;
 
-/// A request's head is refused past this size with a bare 431, and no more of an unread body is buffered.
+/// A request's head is refused past this size with 431, and no more of an unread body is buffered.
 const BUFFER_BYTES_MAX: usize = 64 * 1024;
-/// Past this many headers hyper refuses with a bare 431. Up to it, `carry_request_id` refuses with the envelope.
+/// Past this many headers hyper refuses with 431. Up to it, `carry` refuses with 400.
 const HEADERS_READ_MAX: usize = 256;
 
 /// How long a connection may take over each step.

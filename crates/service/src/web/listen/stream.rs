@@ -12,6 +12,7 @@ use tokio::time::{Sleep, sleep};
 
 use super::Timeouts;
 use super::places::Place;
+use super::refusal;
 
 pub(super) struct TimedStream {
     stream: TcpStream,
@@ -19,6 +20,15 @@ pub(super) struct TimedStream {
     timeouts: Timeouts,
     head: Option<HeadDeadline>,
     stalled: Option<Pin<Box<Sleep>>>,
+    refusal: Option<Refusal>,
+}
+
+/// A refusal in full that is written in place of hyper's bare one.
+struct Refusal {
+    bytes: Vec<u8>,
+    written: usize,
+    /// Bytes of the bare one.
+    instead_of: usize,
 }
 
 struct HeadDeadline {
@@ -29,7 +39,7 @@ struct HeadDeadline {
 
 impl TimedStream {
     pub(super) fn new(stream: TcpStream, place: Arc<Place>, timeouts: Timeouts) -> Self {
-        let mut new = Self { stream, place, timeouts, head: None, stalled: None };
+        let mut new = Self { stream, place, timeouts, head: None, stalled: None, refusal: None };
         new.begin_head();
         new
     }
@@ -40,6 +50,25 @@ impl TimedStream {
 
     fn forget_complete_head(&mut self) {
         self.head = self.head.take().filter(|head| head.after == self.place.requests());
+    }
+
+    /// `None` where the bytes are to be written as they are.
+    fn poll_refusal(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Option<Poll<io::Result<usize>>> {
+        if self.refusal.is_none() {
+            self.refusal =
+                refusal::in_full(bytes).map(|full| Refusal { bytes: full, written: 0, instead_of: bytes.len() });
+        }
+        let refusal = self.refusal.as_mut()?;
+        while let Some(rest) = refusal.bytes.get(refusal.written..).filter(|rest| !rest.is_empty()) {
+            match Pin::new(&mut self.stream).poll_write(cx, rest) {
+                Poll::Ready(Ok(count)) if count > 0 => refusal.written = refusal.written.saturating_add(count),
+                Poll::Ready(Ok(_)) => return Some(Poll::Ready(Err(io::ErrorKind::WriteZero.into()))),
+                other => return Some(other),
+            }
+        }
+        let instead_of = refusal.instead_of;
+        self.refusal = None;
+        Some(Poll::Ready(Ok(instead_of)))
     }
 
     /// What a write came to, or an error when writes have been stuck for too long.
@@ -73,7 +102,10 @@ impl AsyncRead for TimedStream {
 
 impl AsyncWrite for TimedStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        let written = match self.poll_refusal(cx, bytes) {
+            Some(written) => written,
+            None => Pin::new(&mut self.stream).poll_write(cx, bytes),
+        };
         self.unless_stalled(cx, written)
     }
 
@@ -82,7 +114,11 @@ impl AsyncWrite for TimedStream {
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
+        let first = slices.iter().find(|slice| !slice.is_empty()).map_or(&[][..], |slice| slice);
+        let written = match self.poll_refusal(cx, first) {
+            Some(written) => written,
+            None => Pin::new(&mut self.stream).poll_write_vectored(cx, slices),
+        };
         self.unless_stalled(cx, written)
     }
 

@@ -114,14 +114,20 @@ async fn a_client_that_takes_nothing_is_closed() {
 }
 
 #[tokio::test]
-async fn what_hyper_refuses_is_refused_soon() {
+async fn what_hyper_refuses_is_refused_soon_and_in_the_envelope() {
     let address = start(roomy(), NEVER).await;
     let long = format!("GET / HTTP/1.1\r\nhost: a\r\nlong: {}", "x".repeat(BUFFER_BYTES_MAX));
-    assert!(rest(&mut sent(address, &long).await).await.starts_with("HTTP/1.1 431 "));
     let many = format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(HEADERS_READ_MAX + 1));
-    assert!(rest(&mut sent(address, &many).await).await.starts_with("HTTP/1.1 431 "));
     let doubled = "POST /read HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab";
-    assert!(rest(&mut sent(address, doubled).await).await.starts_with("HTTP/1.1 400 "));
+    for (request, status) in [(long.as_str(), 431), (&many, 431), (doubled, 400), ("HELO there\r\n\r\n", 400)] {
+        let said = rest(&mut sent(address, request).await).await;
+        assert!(said.starts_with(&format!("HTTP/1.1 {status} ")), "{said}");
+        let (head, body) = said.split_once("\r\n\r\n").unwrap();
+        assert!(head.contains("\r\nx-request-id: ") && head.contains("\r\ncache-control: no-store\r\n"), "{head}");
+        assert!(head.contains(&format!("\r\ncontent-length: {}\r\n", body.len())), "{said}");
+        let body: serde_json::Value = serde_json::from_str(body).unwrap();
+        assert_eq!(body["error"]["code"], "invalid_request", "{said}");
+    }
 }
 
 #[tokio::test]
