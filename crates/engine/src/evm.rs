@@ -5,6 +5,7 @@ pub mod actor;
 pub mod json;
 pub mod movements;
 pub(crate) mod needs;
+mod proofs;
 pub mod rebases;
 pub mod scene;
 pub mod trace;
@@ -47,6 +48,11 @@ pub struct EvmFacts {
 }
 
 impl EvmFacts {
+    /// What contracts logged, without what the chain itself logs of its coin and its fees.
+    pub fn contract_logs(&self) -> impl Iterator<Item = &json::Log> {
+        self.receipt.logs.iter().filter(|log| self.chain.native_log != Some(log.address))
+    }
+
     /// The number that explorers show for a log, by its position in the receipt.
     pub fn log_index(&self, position: usize) -> Option<u64> {
         let index = self.receipt.logs.get(position)?.log_index;

@@ -291,6 +291,17 @@ impl Rules {
         self.pack(index).is_some_and(|pack| pack.file.may_exchange)
     }
 
+    /// Whether a pack that lists the contract knows what is done there, and not only whose account it is.
+    pub fn has_protocol(&self, holders: &[Holder]) -> bool {
+        let is_protocol = |pack: &Pack| !pack.file.event.is_empty() || !pack.file.call.is_empty();
+        holders.iter().any(|holder| self.pack(holder.pack).is_some_and(is_protocol))
+    }
+
+    /// Whether a pack that lists the contract keeps positions inside that no transfer shows.
+    pub fn may_hold_positions(&self, holders: &[Holder]) -> bool {
+        holders.iter().any(|holder| self.pack(holder.pack).is_some_and(|pack| pack.file.holds_positions))
+    }
+
     /// What is known of one chain; of a chain that no pack names, what is deployed on every chain.
     pub fn on(&self, chain: &str) -> &ChainRules {
         self.chains.get(chain).unwrap_or(&self.every)

@@ -7,15 +7,16 @@
 mod facts;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, Bytes, U64, U160, U256, address, keccak256};
-use engine::evm::EvmFacts;
 use engine::evm::json::Log;
+use engine::evm::{EvmFacts, InternalValue};
 use engine::rules::abi;
 use engine::rules::compile::{
     self, CallRule, CallShape, EventRule, EventShape, Field, LegSpec, LegSubject, RulePlace, Who,
 };
-use engine::{Account, Category, Classification, Facts, Knowledge, Missing, Policy, Question, Rules};
+use engine::{Account, Block, Category, Classification, Facts, Knowledge, Missing, Policy, Question, Rules};
 
 const WALLET: Address = address!("00000000000000000000000000000000000000AA");
 const STRANGER: Address = address!("00000000000000000000000000000000000000BB");
@@ -337,6 +338,101 @@ fn a_deposit_that_somebody_else_made_is_a_receipt() {
             assert_eq!(read, right, "type {kind:#x} from {from}");
         }
     }
+}
+
+/// A call of the wallet that no node can trace, with so much gas used and so much calldata.
+fn untraced(to: Address, gas_used: usize, input: Vec<u8>, logs: Vec<Log>) -> EvmFacts {
+    let mut facts = facts::of(WALLET, to, logs);
+    facts.internal = InternalValue::Untraceable;
+    facts.receipt.gas_used = U256::from(gas_used);
+    facts.transaction.input = input.into();
+    facts.block = Some(Block { number: 1, timestamp: SINCE_SMALL_REFUNDS, finalized: true });
+    facts
+}
+
+const SINCE_SMALL_REFUNDS: i64 = 1_750_000_000;
+
+/// Coin that a stranger pays inside, where no node can show it, is a doubt unless the gas leaves no room for it.
+#[test]
+fn gas_proves_only_what_it_leaves_no_room_for() {
+    let knowledge = Knowledge::embedded().expect("embedded packs load");
+    let is_review =
+        |facts: EvmFacts| classified(facts, &question(), &knowledge).expect("it is the wallet's").needs_review;
+    let data = vec![1_u8; 100];
+    let intrinsic = 21_000 + 16 * 100;
+    assert!(!is_review(untraced(STRANGER, intrinsic, data.clone(), Vec::new())), "no code ran");
+    assert!(!is_review(untraced(STRANGER, intrinsic + 4_999, data.clone(), Vec::new())), "too little to move coin");
+    assert!(
+        is_review(untraced(STRANGER, intrinsic + 5_000, data.clone(), Vec::new())),
+        "a contract may destroy itself"
+    );
+    assert!(
+        is_review(untraced(STRANGER, 21_000 + 40 * 1_000, vec![1; 1_000], Vec::new())),
+        "the floor of long calldata"
+    );
+    let mut authorised = untraced(STRANGER, intrinsic, data.clone(), Vec::new());
+    authorised.transaction.kind = Some(U64::from(4));
+    assert!(is_review(authorised), "gas comes back for authorisations");
+    let mut earlier = untraced(STRANGER, intrinsic + 1, data.clone(), Vec::new());
+    earlier.block = Some(Block { number: 1, timestamp: 1_600_000_000, finalized: true });
+    assert!(is_review(earlier), "clearing storage gave more back than it cost");
+    let mut own_count = untraced(STRANGER, intrinsic, data, Vec::new());
+    let chain = Arc::make_mut(&mut own_count.chain);
+    chain.fee_collector = Some(THIRD);
+    assert!(is_review(own_count), "the chain counts gas by its own rules");
+    assert!(is_review(untraced(STRANGER, 30_000, Vec::new(), Vec::new())), "a contract that is only paid may pay back");
+}
+
+/// A token that nobody lists may do anything in its `transfer`.
+#[test]
+fn only_listed_tokens_prove_that_a_token_call_moved_no_coin() {
+    let knowledge = Knowledge::embedded().expect("embedded packs load");
+    let mut input = vec![0xa9, 0x05, 0x9c, 0xbb];
+    input.extend([THIRD.into_word(), B256::from(U256::from(AMOUNT))].concat());
+    for (token, is_proved) in [(USDC, true), (TOKEN, false)] {
+        let logs = vec![moved(token, WALLET, THIRD, AMOUNT)];
+        let answer = classified(untraced(token, 60_000, input.clone(), logs.clone()), &question(), &knowledge);
+        let answer = answer.expect("it is the wallet's");
+        assert_eq!((answer.category, answer.needs_review), (Category::Transfer, !is_proved), "{token}");
+        let more =
+            logs.into_iter().chain([moved(token, STRANGER, THIRD, AMOUNT)]).map(|log| Log { address: STRANGER, ..log });
+        let other = classified(untraced(token, 60_000, input.clone(), more.collect()), &question(), &knowledge);
+        assert!(other.expect("it is the wallet's").needs_review, "{token}: others logged too");
+    }
+}
+
+/// Assets move between others in a transaction that the wallet sent.
+#[test]
+fn nothing_moved_only_where_nobody_speaks_of_the_wallet() {
+    let knowledge = Knowledge::embedded().expect("embedded packs load");
+    let others = || moved(USDC, STRANGER, THIRD, AMOUNT);
+    let read = |to: Address, logs: Vec<Log>, question: &Question| {
+        let answer = classified(facts::of(WALLET, to, logs), question, &knowledge).expect("it is the wallet's");
+        (answer.category, answer.needs_review)
+    };
+    let asked = question();
+    assert_eq!(read(STRANGER, vec![others()], &asked), (Category::ContractCall, false));
+    let unnamed = Question { wallet: None, ..question() };
+    assert!(read(STRANGER, vec![others()], &unnamed).1, "the caller may be one of the others");
+    let topics = vec![keccak256("Credited(address,uint256)"), WALLET.into_word()];
+    let credited = Log { address: STRANGER, topics, data: Bytes::from(vec![1; 32]), log_index: None };
+    assert!(read(STRANGER, vec![others(), credited.clone()], &asked).1, "a contract keeps something for the wallet");
+    let in_data = Log { topics: vec![credited.topics[0]], data: WALLET.into_word().into(), ..credited };
+    assert!(read(STRANGER, vec![others(), in_data], &asked).1);
+    let holders = knowledge.rules.packs.iter().filter(|pack| pack.file.holds_positions);
+    let listed = holders.flat_map(|pack| pack.file.contracts.values()).filter_map(|chains| chains.get("ethereum"));
+    let venue = listed.flatten().find_map(|text| Address::parse_checksummed(text.get_ref(), None).ok());
+    let venue = venue.expect("some venue of positions is on Ethereum");
+    let traded =
+        Log { address: venue, topics: vec![keccak256("Traded(uint256)")], data: Bytes::new(), log_index: None };
+    assert!(read(STRANGER, vec![others(), traded], &asked).1, "a venue that may hold a position for it");
+    assert!(read(venue, vec![others()], &asked).1);
+    let to_itself = moved(USDC, WALLET, WALLET, AMOUNT);
+    assert_eq!(read(USDC, vec![to_itself.clone()], &asked), (Category::SelfTransfer, false));
+    assert!(
+        read(STRANGER, vec![to_itself, others()], &asked).0 != Category::SelfTransfer,
+        "others moved something too"
+    );
 }
 
 fn named(beside: Option<u64>) -> &'static str {

@@ -1,7 +1,8 @@
 //! What a question about an EVM transaction lacks.
 
 use super::InternalValue;
-use super::scene::{EvmScene, internal_value_is_possible};
+use super::proofs::may_hide_coin;
+use super::scene::EvmScene;
 use crate::asset::Account;
 use crate::needs::{Need, unknown_tokens};
 use crate::scene::Outcome;
@@ -14,7 +15,7 @@ pub(crate) fn needs(scene: &EvmScene<'_>) -> Vec<Need> {
     let mut needs = Vec::new();
     match facts.internal {
         InternalValue::NotAsked => needs.push(Need::InternalValue),
-        InternalValue::Untraceable if internal_value_is_possible(facts) => {
+        InternalValue::Untraceable if may_hide_coin(facts, scene.known) => {
             if !facts.balances.contains_key(&scene.perspective) {
                 needs.push(Need::Balance(scene.perspective.into()));
             }

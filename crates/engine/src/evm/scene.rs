@@ -7,6 +7,7 @@ use alloy_primitives::{Address, U256};
 use super::accruals::{self, Stated};
 use super::json::{Log, word_address};
 use super::movements::{movements, unreadable};
+use super::proofs::may_hide_coin;
 use super::rebases::{self, Outcome as Rebased, Rebase};
 use super::{BalanceChange, EvmFacts, InternalValue, LOGS_MAX, actor};
 use crate::asset::{Account, Asset, Movement, Seen};
@@ -26,6 +27,8 @@ pub struct EvmScene<'a> {
     pub known: &'a ChainRules,
     /// Of tokens that changed every balance; empty where the question names no wallet.
     pub rebases: Vec<Rebase<'a>>,
+    /// Whether the question names the wallet, so that the caller is none of the others.
+    pub is_wallet_named: bool,
     logged: OnceCell<Vec<Vec<usize>>>,
 }
 
@@ -64,6 +67,8 @@ pub fn read<'a>(
     let outcome = outcome(facts);
     let known = rules.on(facts.chain.rules_slug());
     let mut movements = if outcome == Outcome::Failed { Vec::new() } else { movements(facts, known) };
+    let is_traced = matches!(facts.internal, InternalValue::Traced { .. });
+    let may_hide_coin = !is_traced && may_hide_coin(facts, known);
     let carried = actor::carried(facts, &movements, rules, known);
     // Whose balances change is not logged: only a caller who names a wallet can be told.
     let rebases = if question.wallet.is_some() { rebases::logged(facts, rules, known) } else { Vec::new() };
@@ -71,14 +76,17 @@ pub fn read<'a>(
         None => carried.first().copied().unwrap_or(facts.transaction.from),
         Some(wallet) => {
             let is_rebased = |wallet| rebases.iter().any(|rebase| rebase.outcome(facts, wallet) != Rebased::Unchanged);
-            let is_concerned = |wallet: &Address| is_party(*wallet, facts, &movements) || is_rebased(*wallet);
+            let is_concerned =
+                |wallet: &Address| is_party(*wallet, facts, &movements, may_hide_coin) || is_rebased(*wallet);
             wallet.evm().filter(is_concerned).ok_or(WalletNotInTransaction)?
         }
     };
     let gas = (perspective == facts.transaction.from).then(|| gas(facts));
     let mut doubts = Vec::new();
     if outcome == Outcome::Succeeded {
-        movements.extend(unseen_value(facts, perspective, gas, &movements, &mut doubts));
+        if may_hide_coin {
+            movements.extend(unseen_value(facts, perspective, gas, &movements, &mut doubts));
+        }
         doubts.extend(
             unreadable(facts, known, perspective).and_then(|position| facts.log_index(position)).map(Doubt::Unreadable),
         );
@@ -144,7 +152,15 @@ pub fn read<'a>(
         links: OnceCell::new(),
         exchanged: OnceCell::new(),
     };
-    Ok(EvmScene { scene, facts, perspective, known, rebases, logged: OnceCell::new() })
+    Ok(EvmScene {
+        scene,
+        facts,
+        perspective,
+        known,
+        rebases,
+        is_wallet_named: question.wallet.is_some(),
+        logged: OnceCell::new(),
+    })
 }
 
 /// Before Byzantium a receipt has no status: the trace tells, and without one the gas does, in doubt.
@@ -166,7 +182,7 @@ fn ran_out_of_gas(facts: &EvmFacts) -> bool {
         && facts.transaction.gas == Some(facts.receipt.gas_used)
 }
 
-fn is_party(wallet: Address, facts: &EvmFacts, movements: &[Movement]) -> bool {
+fn is_party(wallet: Address, facts: &EvmFacts, movements: &[Movement], may_hide_coin: bool) -> bool {
     let account = Account::from(wallet);
     let tx = &facts.transaction;
     // Without a trace a wallet that only received native coin inside cannot be seen, so its absence is not shown.
@@ -174,8 +190,7 @@ fn is_party(wallet: Address, facts: &EvmFacts, movements: &[Movement]) -> bool {
         change.before.is_some() && change.before == change.after && change.sent_exactly(u64::from(tx.from == wallet))
     };
     let unmoved = facts.balances.get(&wallet).is_some_and(is_unmoved);
-    let is_traced = matches!(facts.internal, InternalValue::Traced { .. });
-    let is_hidden = !is_traced && !unmoved && internal_value_is_possible(facts);
+    let is_hidden = !unmoved && may_hide_coin;
     is_hidden
         || tx.from == wallet
         || tx.to == Some(wallet)
@@ -184,7 +199,8 @@ fn is_party(wallet: Address, facts: &EvmFacts, movements: &[Movement]) -> bool {
         || facts.receipt.logs.iter().any(|log| mentions(log, wallet))
 }
 
-fn mentions(log: &Log, wallet: Address) -> bool {
+/// Whether the contract is the wallet, or says something of it.
+pub fn mentions(log: &Log, wallet: Address) -> bool {
     let words = log.data.chunks_exact(32).filter_map(|chunk| chunk.first_chunk());
     log.address == wallet
         || log.topics.iter().skip(1).any(|topic| word_address(&topic.0) == Some(wallet))
@@ -215,9 +231,6 @@ fn unseen_value(
     known: &[Movement],
     doubts: &mut Vec<Doubt>,
 ) -> Option<Movement> {
-    if matches!(facts.internal, InternalValue::Traced { .. }) || !internal_value_is_possible(facts) {
-        return None;
-    }
     let change = facts.balances.get(&wallet).copied();
     let Some(change @ BalanceChange { before: Some(before), after: Some(after), .. }) = change else {
         doubts.push(Doubt::InternalValueUnknown);
@@ -251,26 +264,6 @@ fn unseen_value(
         doubts.push(Doubt::BalanceDelta);
     }
     Some(Movement { asset: Asset::Native, from, to, amount, seen: proof.map_or(Seen::Balance, Seen::Log) })
-}
-
-/// A call that ran no code moves only the value it states: one without input to an account that logs nothing, or one that
-/// paid for its calldata and not a unit of gas more.
-pub fn internal_value_is_possible(facts: &EvmFacts) -> bool {
-    let ran_nothing = facts.transaction.input.is_empty() || calldata_gas(facts).contains(&facts.receipt.gas_used);
-    let plain = ran_nothing && facts.transaction.to.is_some() && facts.receipt.logs.is_empty();
-    !plain
-}
-
-/// What a call costs before any code runs: by EIP-2028, and at least by EIP-7623.
-fn calldata_gas(facts: &EvmFacts) -> [U256; 2] {
-    let input = &facts.transaction.input;
-    let zeros = input.iter().filter(|byte| **byte == 0).count();
-    let others = input.len().saturating_sub(zeros);
-    let cost = |zero: usize, other: usize| {
-        let calldata = zeros.saturating_mul(zero).saturating_add(others.saturating_mul(other));
-        U256::from(21_000_usize.saturating_add(calldata))
-    };
-    [cost(4, 16), cost(10, 40)]
 }
 
 /// An amount this small could be in a log by chance.

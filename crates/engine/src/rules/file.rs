@@ -43,6 +43,9 @@ pub struct PackFile {
     /// A bridge on whose other side another asset may arrive than the one that was sent.
     #[serde(default)]
     pub may_exchange: bool,
+    /// It keeps positions or balances inside that no transfer shows: perps, order books, margin, balances of its own.
+    #[serde(default)]
+    pub holds_positions: bool,
     #[serde(default)]
     pub factory: Vec<FactoryRow>,
     #[serde(default, deserialize_with = "each_signature")]

@@ -6,9 +6,11 @@ use alloy_primitives::{Address, U160, address};
 use super::calldata::{self, CALLS_MAX, Calldata, ContractCall};
 use super::explain::{Speaker, Words, explain};
 use super::matched::{another, crossed, is_for_perspective};
-use crate::asset::{Account, Asset};
+use crate::asset::{Account, Asset, Movement};
 use crate::category::Category;
-use crate::evm::scene::EvmScene;
+use crate::evm::LOGS_MAX;
+use crate::evm::json::Log;
+use crate::evm::scene::{EvmScene, mentions};
 use crate::legs::{Direction, Leg, has_contract};
 use crate::opinion::{Opinion, Source, Strength};
 use crate::rules::Rules;
@@ -87,7 +89,25 @@ fn asked(scene: &EvmScene<'_>, rules: &Rules, is_cut: &mut bool) -> Vec<Opinion>
     if found.is_empty() && scene.movements.is_empty() && scene.acts {
         found.push(bare(scene, "evm/call", Category::ContractCall));
     }
+    found.extend(to_oneself(scene));
+    if found.is_empty() && is_untouched(scene, rules, target) {
+        found.push(bare(scene, "evm/nothing-moved", Category::ContractCall));
+    }
     found
+}
+
+/// Assets moved between others, and the wallet that asks only sent the transaction: no contract said anything of it, and none that was called or
+/// logged may hold a position for it. Without a wallet in the question, the caller may be one of the others.
+fn is_untouched(scene: &EvmScene<'_>, rules: &Rules, target: Address) -> bool {
+    let is_sender = scene.acts && scene.is_wallet_named && scene.facts.transaction.from == scene.perspective;
+    let is_silent =
+        |log: &Log| !mentions(log, scene.perspective) && !rules.may_hold_positions(scene.known.holders(log.address));
+    // What the wallet itself calls at a protocol may change a position there, whether or not something moves.
+    is_sender
+        && scene.legs.is_empty()
+        && !rules.has_protocol(scene.known.holders(target))
+        && scene.facts.receipt.logs.len() <= LOGS_MAX
+        && scene.facts.contract_logs().all(is_silent)
 }
 
 /// Rollups add this to the address of a contract on the parent chain, so that it is no other account's here.
@@ -168,13 +188,25 @@ fn plain_value(scene: &EvmScene<'_>, target: Address) -> Vec<Opinion> {
     if scene.movements.is_empty() && scene.acts {
         return vec![bare(scene, "evm/call", Category::ContractCall)];
     }
+    if let Some(own) = to_oneself(scene) {
+        return vec![own];
+    }
     let [leg] = scene.legs.as_slice() else { return Vec::new() };
-    let is_quiet = scene.facts.receipt.logs.is_empty() || leg.direction == Direction::In;
+    let is_quiet = scene.facts.contract_logs().next().is_none() || leg.direction == Direction::In;
     if party && is_quiet && leg.asset == Asset::Native && !scene.facts.transaction.value.is_zero() {
         vec![bare(scene, "evm/value", Category::Transfer)]
     } else {
         Vec::new()
     }
+}
+
+/// All that moved went from the wallet to itself.
+fn to_oneself(scene: &EvmScene<'_>) -> Option<Opinion> {
+    let wallet = Account::from(scene.perspective);
+    let is_own = |m: &Movement| m.from == wallet && m.to == wallet;
+    let moved = &scene.movements;
+    (scene.acts && !moved.is_empty() && moved.iter().all(is_own))
+        .then(|| Opinion { has_no_balance_leg: true, ..bare(scene, "evm/to-oneself", Category::SelfTransfer) })
 }
 
 /// An empty call inside another, by the account that acts: the coin went to whom it names.

@@ -1,11 +1,11 @@
 //! Starts the parts: anvil, the scenario on it, the service. Each test gets its own, on free ports, and they stop with it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
 
-const START_SECONDS_MAX: u64 = 30;
+const START_SECONDS_MAX: u64 = 90;
 /// Fixed, so that two runs give the same hashes.
 const GENESIS: &str = "1767225600";
 
@@ -73,11 +73,13 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Below the ports that the system hands out by itself, so that no connection takes it before the process does that it is for.
+/// Below the ports that the system hands out by itself, so that no connection takes it before the process does that it is for; and none twice, since
+/// tests run side by side and that process may take seconds to start.
 pub fn free_port() -> u16 {
+    static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
     loop {
         let port = rand::random_range(10_000..32_000);
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+        if GIVEN.lock().unwrap().insert(port) && TcpListener::bind(("127.0.0.1", port)).is_ok() {
             return port;
         }
     }

@@ -1,0 +1,75 @@
+//! Proofs that no coin moved inside a transaction beyond the value that it states, so that no trace is needed. Each is one small function
+//! with its reason.
+
+use alloy_primitives::{B256, U256};
+
+use super::EvmFacts;
+use super::movements::TRANSFER;
+use crate::rules::ChainRules;
+
+/// What a transaction costs before its calldata.
+const BASE_GAS: usize = 21_000;
+/// The cheapest way to move coin inside is a contract that destroys itself; a call with value costs more.
+const CHEAPEST_MOVE_GAS: usize = 5_000;
+/// Since EIP-3529, clearing storage gives back less than it costs, so gas used is never below what was done. The last of our chains had it by then.
+const REFUNDS_SMALL_SINCE: i64 = 1_704_067_200;
+/// Type of transactions that get gas back for authorisations.
+const AUTHORISING: u64 = 4;
+/// `Approval(address,address,uint256)`
+const APPROVAL: B256 = alloy_primitives::b256!("8c5be1e5ebec7d5bd14f71427d1e84f3dd0314c0f7b2291e5b200ac8c7c3b925");
+
+/// Calls of ERC-20 that move the token and nothing else: `transfer`, `transferFrom`, `approve`, `increaseAllowance`, `decreaseAllowance`.
+const TOKEN_CALLS: [[u8; 4]; 5] = [
+    [0xa9, 0x05, 0x9c, 0xbb],
+    [0x23, 0xb8, 0x72, 0xdd],
+    [0x09, 0x5e, 0xa7, 0xb3],
+    [0x39, 0x50, 0x93, 0x51],
+    [0xa4, 0x57, 0xc2, 0xd7],
+];
+
+/// Whether coin may have moved inside.
+pub fn may_hide_coin(facts: &EvmFacts, known: &ChainRules) -> bool {
+    !ran_no_code(facts) && !is_too_cheap(facts) && !is_token_call(facts, known)
+}
+
+/// Not a unit of gas was used beyond the calldata, by the prices before and since EIP-2028.
+fn ran_no_code(facts: &EvmFacts) -> bool {
+    let is_call = facts.transaction.to.is_some() && facts.transaction.kind() != AUTHORISING;
+    let prices = [intrinsic(facts, 16), intrinsic(facts, 68)];
+    is_call
+        && counts_as_ethereum(facts)
+        && facts.contract_logs().next().is_none()
+        && prices.contains(&facts.receipt.gas_used)
+}
+
+/// Less gas was used beyond the calldata than moving coin costs. What EIP-7623 adds for calldata counts as used, so long calldata proves nothing.
+fn is_too_cheap(facts: &EvmFacts) -> bool {
+    let is_recent = facts.block.is_some_and(|block| block.timestamp >= REFUNDS_SMALL_SINCE);
+    let is_call = facts.transaction.to.is_some() && facts.transaction.kind() != AUTHORISING;
+    let bound = intrinsic(facts, 16).saturating_add(U256::from(CHEAPEST_MOVE_GAS));
+    is_recent && is_call && counts_as_ethereum(facts) && facts.receipt.gas_used < bound
+}
+
+/// A token that is canonical, or that a pack lists, was called by the standard, and logged what the standard asks and nothing else.
+fn is_token_call(facts: &EvmFacts, known: &ChainRules) -> bool {
+    let transaction = &facts.transaction;
+    let Some(token) = transaction.to.filter(|_| transaction.value.is_zero()) else { return false };
+    let is_listed = known.is_canonical(token) || !known.holders(token).is_empty();
+    let is_standard = transaction.selector().is_some_and(|selector| TOKEN_CALLS.contains(&selector));
+    let is_own = |topic0: B256| topic0 == TRANSFER || topic0 == APPROVAL;
+    let mut logs = facts.contract_logs();
+    is_listed && is_standard && logs.all(|log| log.address == token && log.topic0().is_some_and(is_own))
+}
+
+/// Chains with a ledger of their own for the coin count gas by their own rules.
+fn counts_as_ethereum(facts: &EvmFacts) -> bool {
+    facts.chain.fee_collector.is_none()
+}
+
+fn intrinsic(facts: &EvmFacts, price: usize) -> U256 {
+    let input = &facts.transaction.input;
+    let zeros = input.iter().filter(|byte| **byte == 0).count();
+    let others = input.len().saturating_sub(zeros);
+    let calldata = zeros.saturating_mul(4).saturating_add(others.saturating_mul(price));
+    U256::from(BASE_GAS.saturating_add(calldata))
+}
