@@ -292,14 +292,16 @@ impl Rules {
     }
 
     /// Whether a pack that lists the contract knows what is done there, and not only whose account it is.
-    pub fn has_protocol(&self, holders: &[Holder]) -> bool {
-        let is_protocol = |pack: &Pack| !pack.file.event.is_empty() || !pack.file.call.is_empty();
-        holders.iter().any(|holder| self.pack(holder.pack).is_some_and(is_protocol))
+    pub fn has_protocol<'a>(&self, holders: impl IntoIterator<Item = &'a Holder>) -> bool {
+        let is_protocol = |pack: &Pack| {
+            !pack.file.event.is_empty() || !pack.file.call.is_empty() || !pack.file.instruction.is_empty()
+        };
+        holders.into_iter().any(|holder| self.pack(holder.pack).is_some_and(is_protocol))
     }
 
     /// Whether a pack that lists the contract keeps positions inside that no transfer shows.
-    pub fn may_hold_positions(&self, holders: &[Holder]) -> bool {
-        holders.iter().any(|holder| self.pack(holder.pack).is_some_and(|pack| pack.file.holds_positions))
+    pub fn may_hold_positions<'a>(&self, holders: impl IntoIterator<Item = &'a Holder>) -> bool {
+        holders.into_iter().any(|holder| self.pack(holder.pack).is_some_and(|pack| pack.file.holds_positions))
     }
 
     /// What is known of one chain; of a chain that no pack names, what is deployed on every chain.

@@ -28,7 +28,8 @@ const TEMPORARY: Key = [6; 32];
 const POOL: Key = [7; 32];
 const PROGRAM: Key = [8; 32];
 const VAULT: Key = [9; 32];
-/// Raydium's AMM v4.
+/// A venue for perps, and Raydium's AMM v4.
+const DRIFT: &str = "dRiftyHA39MWEi3m9aunc5MzRF1JYuBsbn6VPcn33UH";
 const RAYDIUM: &str = "675kPX9MHTjS2zt1qfr1NYHuzeLXfQM9H24wFSUt1Mp8";
 
 const SOL: u64 = 1_000_000_000;
@@ -305,6 +306,28 @@ fn a_wallet_that_is_given_away_is_a_review() {
 }
 
 /// Coin that went to a plain wallet is no rent, however new that wallet is.
+/// The wallet signs a call of a program that no pack lists, and nothing of its own moves.
+#[test]
+fn nothing_moved_only_for_a_wallet_that_asks_and_outside_of_known_programs() {
+    let read_as = |program: &str, inner: Option<&str>, wallet: Option<Key>| {
+        let key = |text: &str| Key::try_from(bs58::decode(text).into_vec().unwrap()).unwrap();
+        let mut draft = Draft::of_wallet(0);
+        draft.asks(key(program), &[WALLET, OTHER], &[9; 8]);
+        if let Some(inner) = inner {
+            draft.calls(key(inner), &[WALLET, OTHER], &[9; 8]);
+        }
+        let transaction = SolanaTransaction::parse(&draft.json().to_string()).expect("a transaction");
+        let answer = read(transaction, wallet).expect("it is the wallet's");
+        (answer.category, answer.needs_review)
+    };
+    let unknown = name(&PROGRAM);
+    assert_eq!(read_as(&unknown, None, Some(WALLET)), (Category::ContractCall, false));
+    assert!(read_as(&unknown, None, None).1, "the caller may be another account");
+    assert!(read_as(RAYDIUM, None, Some(WALLET)).1, "a protocol was called, by an instruction that no rule has");
+    assert_eq!(read_as(&unknown, Some(RAYDIUM), Some(WALLET)), (Category::ContractCall, false));
+    assert!(read_as(&unknown, Some(DRIFT), Some(WALLET)).1, "a position of the wallet's may have changed inside");
+}
+
 #[test]
 fn a_payment_beside_a_known_call_is_not_its_rent() {
     let mut draft = Draft::of_wallet(-90_000_000);

@@ -51,6 +51,7 @@ pub fn opine(scene: &SolanaScene<'_>, rules: &Rules) -> Opinions {
     opinions.said.extend(transfers(scene, rules, &known.transfers));
     opinions.said.extend(plain(scene, rules, &known));
     opinions.said.extend(exchanged(scene, rules, &known));
+    opinions.said.extend(untouched(scene, rules, &known));
     opinions.said.extend(shape::opinion(scene));
     opinions.said.extend(known.bait);
     opinions.is_cut = opinions.said.len() >= OPINIONS_MAX;
@@ -139,6 +140,21 @@ fn plain(scene: &SolanaScene<'_>, rules: &Rules, known: &PackMatches<'_>) -> Opt
         _ => Category::Transfer,
     };
     Some(by_itself(scene, Source::Call, "solana/plain", category))
+}
+
+/// The wallet that asks only signed: nothing of its own moved or was handed over, it called no protocol that a pack knows, and no program
+/// that ran may hold a position for it. Without a wallet in the question, the caller may be another account.
+fn untouched(scene: &SolanaScene<'_>, rules: &Rules, known: &PackMatches<'_>) -> Option<Opinion> {
+    let is_still = scene.legs.is_empty() && scene.flows.is_empty() && scene.lost.is_empty();
+    let is_handed_over = scene.done.iter().any(|(_, done)| matches!(done, InstructionEffect::HandedOver));
+    let is_outside = |Instruction { program, depth, .. }: &Instruction| {
+        let holders = || rules.solana.holders(program);
+        let is_known = *depth == 1 && rules.has_protocol(holders());
+        programs::is_plumbing(program, rules) || !(is_known || rules.may_hold_positions(holders()))
+    };
+    let is_asked = scene.is_wallet_named && scene.acts && known.is_nothing() && !is_plumbing_only(scene, rules);
+    (is_asked && is_still && !is_handed_over && scene.facts.transaction.instructions.iter().all(is_outside))
+        .then(|| by_itself(scene, Source::Call, "solana/nothing-moved", Category::ContractCall))
 }
 
 fn is_plumbing_only(scene: &SolanaScene<'_>, rules: &Rules) -> bool {

@@ -22,6 +22,8 @@ pub struct SolanaScene<'a> {
     pub scene: Scene<'a>,
     pub facts: &'a SolanaFacts,
     pub wallet_key: Key,
+    /// Whether the question names the wallet, so that the caller is none of the others.
+    pub is_wallet_named: bool,
     /// What the standard programs did, and by which instruction of all.
     pub done: Vec<(usize, InstructionEffect)>,
     /// What the standard programs moved between the wallet and somebody else.
@@ -170,6 +172,7 @@ pub fn read<'a>(
         scene,
         facts,
         wallet_key: wallet,
+        is_wallet_named: question.wallet.is_some(),
         lost,
         flows,
         owners,
