@@ -335,6 +335,11 @@ export interface components {
             needs_review: boolean;
             /** @description Transactions of several steps only: the whole in one line. */
             parent?: components["schemas"]["Parent"];
+            /**
+             * @description Reviews only, where nothing moved for `perspective` and the request named no `wallet`: accounts for which something moved, at most 16. Ask again
+             *     with the one that is yours.
+             */
+            parties?: string[];
             /** @description The address whose view of the transaction this is. */
             perspective?: string;
             /** @description How every unit of every leg is booked. Absent on items with `error`. The amounts of a leg's postings add up to the leg, to the last digit. */

@@ -1,7 +1,9 @@
 //! From the reading to the answer, field by field. Only the position and the question's floor are decided here.
 
+use std::collections::BTreeSet;
+
 use crate::adjudicate::Reading;
-use crate::asset::Seen;
+use crate::asset::{Account, Seen};
 use crate::asset_legs::{assets, assets_of};
 use crate::block::Block;
 use crate::books::{self, Line};
@@ -58,6 +60,7 @@ pub fn answer(scene: &Scene<'_>, reading: &Reading, question: &Question, knowled
         grey_area: position.grey.map(grey_area),
         chain_corrected: None,
         perspective: Some(scene.wallet),
+        parties: (needs_review && question.wallet.is_none()).then(|| parties(scene)).filter(|all| !all.is_empty()),
         block: scene.block.and_then(block_time),
         parent: steps.as_ref().map(|_| Parent { category, treatment: leaning, description: description.clone() }),
         memo: steps.as_ref().map(|_| steps::memo(&postings, &assets)),
@@ -180,6 +183,20 @@ fn review_note(
         reasons.push("The sources disagree on what this transaction was.".to_owned());
     }
     reasons.join(" ")
+}
+
+/// Others that an answer names.
+const PARTIES_MAX: usize = 16;
+
+/// For whom something moved in a transaction that moved nothing for the wallet, in the order in which they appear.
+fn parties(scene: &Scene<'_>) -> Vec<Account> {
+    if !scene.legs.is_empty() || !scene.actors.is_empty() {
+        return Vec::new();
+    }
+    let of_evm = scene.movements.iter().filter(|m| !m.amount.is_zero()).flat_map(|m| [m.from, m.to]);
+    let mut named = BTreeSet::from([scene.wallet]);
+    let others = of_evm.chain(scene.ground.solana_parties()).filter(|account| !account.is_zero());
+    others.filter(|account| named.insert(*account)).take(PARTIES_MAX).collect()
 }
 
 /// The hash could not be computed from what was signed: that these are its transfers is the node's word.

@@ -76,6 +76,11 @@ pub struct Classification {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub perspective: Option<Account>,
+    /// Reviews only, where nothing moved for `perspective` and the request named no `wallet`: accounts for which something moved, at most 16. Ask again
+    /// with the one that is yours.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[schema(value_type = Option<Vec<String>>, max_items = 16)]
+    pub parties: Option<Vec<Account>>,
     /// When it happened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block: Option<BlockTime>,

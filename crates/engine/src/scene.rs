@@ -266,6 +266,12 @@ impl Scene<'_> {
 }
 
 impl Ground<'_> {
+    /// Whose coin or tokens changed on Solana, in the order of the accounts; of a token account its owner. On an EVM chain the movements tell.
+    pub fn solana_parties(&self) -> Vec<Account> {
+        let Self::Solana { facts, .. } = self else { return Vec::new() };
+        facts.transaction.changed().into_iter().map(Account::Solana).collect()
+    }
+
     /// Whether the transaction's hash is only the node's word.
     pub fn is_hash_told(&self) -> bool {
         matches!(self, Self::Evm { facts, .. } if !facts.is_hash_computed)

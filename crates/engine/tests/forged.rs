@@ -414,6 +414,8 @@ fn nothing_moved_only_where_nobody_speaks_of_the_wallet() {
     assert_eq!(read(STRANGER, vec![others()], &asked), (Category::ContractCall, false));
     let unnamed = Question { wallet: None, ..question() };
     assert!(read(STRANGER, vec![others()], &unnamed).1, "the caller may be one of the others");
+    let told = classified(facts::of(WALLET, STRANGER, vec![others()]), &unnamed, &knowledge).expect("it is sent");
+    assert_eq!(told.parties, Some(vec![Account::from(STRANGER), Account::from(THIRD)]));
     let topics = vec![keccak256("Credited(address,uint256)"), WALLET.into_word()];
     let credited = Log { address: STRANGER, topics, data: Bytes::from(vec![1; 32]), log_index: None };
     assert!(read(STRANGER, vec![others(), credited.clone()], &asked).1, "a contract keeps something for the wallet");

@@ -309,9 +309,11 @@ fn a_wallet_that_is_given_away_is_a_review() {
 /// The wallet signs a call of a program that no pack lists, and nothing of its own moves.
 #[test]
 fn nothing_moved_only_for_a_wallet_that_asks_and_outside_of_known_programs() {
-    let read_as = |program: &str, inner: Option<&str>, wallet: Option<Key>| {
+    let read_beside = |program: &str, inner: Option<&str>, wallet: Option<Key>, moved: u64| {
         let key = |text: &str| Key::try_from(bs58::decode(text).into_vec().unwrap()).unwrap();
         let mut draft = Draft::of_wallet(0);
+        draft.holds(OTHER, SOL, SOL - moved);
+        draft.holds(POOL, SOL, SOL + moved);
         draft.asks(key(program), &[WALLET, OTHER], &[9; 8]);
         if let Some(inner) = inner {
             draft.calls(key(inner), &[WALLET, OTHER], &[9; 8]);
@@ -320,9 +322,12 @@ fn nothing_moved_only_for_a_wallet_that_asks_and_outside_of_known_programs() {
         let answer = read(transaction, wallet).expect("it is the wallet's");
         (answer.category, answer.needs_review)
     };
+    let read_as = |program: &str, inner: Option<&str>, wallet| read_beside(program, inner, wallet, 0);
     let unknown = name(&PROGRAM);
+    assert_eq!(read_beside(&unknown, None, Some(WALLET), 7), (Category::ContractCall, false));
+    assert!(read_beside(&unknown, None, None, 7).1, "the caller may be another account");
+    assert_eq!(read_as(&unknown, None, None), (Category::ContractCall, false), "nothing moved for anybody");
     assert_eq!(read_as(&unknown, None, Some(WALLET)), (Category::ContractCall, false));
-    assert!(read_as(&unknown, None, None).1, "the caller may be another account");
     assert!(read_as(RAYDIUM, None, Some(WALLET)).1, "a protocol was called, by an instruction that no rule has");
     assert_eq!(read_as(&unknown, Some(RAYDIUM), Some(WALLET)), (Category::ContractCall, false));
     assert!(read_as(&unknown, Some(DRIFT), Some(WALLET)).1, "a position of the wallet's may have changed inside");

@@ -633,6 +633,11 @@ class Classification(BaseModel):
     """
     Transactions of several steps only: the whole in one line.
     """
+    parties: Annotated[list[str] | None, Field(max_length=16)] = None
+    """
+    Reviews only, where nothing moved for `perspective` and the request named no `wallet`: accounts for which something moved, at most 16. Ask again
+    with the one that is yours.
+    """
     perspective: str | None = None
     """
     The address whose view of the transaction this is.

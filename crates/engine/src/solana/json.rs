@@ -46,6 +46,34 @@ pub struct Effects {
     pub token_accounts: Vec<TokenAccount>,
 }
 
+impl SolanaTransaction {
+    /// Whose coin or tokens changed, but for the fee: of a token account its owner, then accounts in their order.
+    pub fn changed(&self) -> Vec<Key> {
+        let Some(effects) = &self.effects else { return Vec::new() };
+        let of_tokens = effects.token_accounts.iter().filter(|account| account.before != account.after);
+        let owner = |account: &TokenAccount| account.after.or(account.before).and_then(|holding| holding.owner);
+        let is_token = |key: &Key| effects.token_accounts.iter().any(|account| account.key == *key);
+        let is_moved = |(at, (before, after)): (usize, &(u64, u64))| {
+            let paid = if at == 0 { effects.fee } else { 0 };
+            before.checked_sub(paid) != Some(*after)
+        };
+        let lamports = self.keys.iter().zip(effects.lamports.iter().enumerate());
+        let of_coin = lamports.filter(|(key, change)| !is_token(key) && is_moved(*change)).map(|(key, _)| *key);
+        of_tokens.filter_map(owner).chain(of_coin).collect()
+    }
+}
+
+impl Effects {
+    /// Nothing changed for anybody but the fee that the first account paid.
+    pub fn is_only_fee(&self) -> bool {
+        let Some(((before, after), others)) = self.lamports.split_first() else { return false };
+        let is_kept = |account: &TokenAccount| account.before == account.after;
+        before.checked_sub(self.fee) == Some(*after)
+            && others.iter().all(|(before, after)| before == after)
+            && self.token_accounts.iter().all(is_kept)
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenAccount {
     pub key: Key,

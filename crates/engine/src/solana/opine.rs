@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Key;
 use super::instructions::{InstructionEffect, SYSTEM};
-use super::json::Instruction;
+use super::json::{Effects, Instruction};
 use super::programs::{self, Match};
 use super::scene::SolanaScene;
 use crate::asset::{Account, Asset};
@@ -142,8 +142,8 @@ fn plain(scene: &SolanaScene<'_>, rules: &Rules, known: &PackMatches<'_>) -> Opt
     Some(by_itself(scene, Source::Call, "solana/plain", category))
 }
 
-/// The wallet that asks only signed: nothing of its own moved or was handed over, it called no protocol that a pack knows, and no program
-/// that ran may hold a position for it. Without a wallet in the question, the caller may be another account.
+/// The wallet only signed: nothing of its own moved or was handed over, it called no protocol that a pack knows, and no program that ran may hold a
+/// position for it. Without a wallet in the question the caller may be another account, so nothing may have moved for anybody.
 fn untouched(scene: &SolanaScene<'_>, rules: &Rules, known: &PackMatches<'_>) -> Option<Opinion> {
     let is_still = scene.legs.is_empty() && scene.flows.is_empty() && scene.lost.is_empty();
     let is_handed_over = scene.done.iter().any(|(_, done)| matches!(done, InstructionEffect::HandedOver));
@@ -152,7 +152,9 @@ fn untouched(scene: &SolanaScene<'_>, rules: &Rules, known: &PackMatches<'_>) ->
         let is_known = *depth == 1 && rules.has_protocol(holders());
         programs::is_plumbing(program, rules) || !(is_known || rules.may_hold_positions(holders()))
     };
-    let is_asked = scene.is_wallet_named && scene.acts && known.is_nothing() && !is_plumbing_only(scene, rules);
+    let is_about_wallet =
+        scene.is_wallet_named || scene.facts.transaction.effects.as_ref().is_some_and(Effects::is_only_fee);
+    let is_asked = is_about_wallet && scene.acts && known.is_nothing() && !is_plumbing_only(scene, rules);
     (is_asked && is_still && !is_handed_over && scene.facts.transaction.instructions.iter().all(is_outside))
         .then(|| by_itself(scene, Source::Call, "solana/nothing-moved", Category::ContractCall))
 }

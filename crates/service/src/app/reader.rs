@@ -219,6 +219,7 @@ impl Reader {
             parent: None,
             legs: None,
             memo: None,
+            parties: None,
             postings: None,
             engine: self.knowledge.engine.clone(),
             evidence: None,

@@ -93,6 +93,8 @@ fn page(result: &Classification) -> String {
     let mut row = |name: &str, value: Option<String>| rows.extend(value.map(|value| vec![name.to_owned(), value]));
     row("When", result.block.as_ref().map(|block| block.timestamp.clone()));
     row("Wallet", result.perspective.map(|wallet| wallet.to_string()));
+    let parties = result.parties.iter().flatten().map(ToString::to_string).collect::<Vec<_>>();
+    row("Moved for", (!parties.is_empty()).then(|| parties.join("\n")));
     row("Category", Some(result.category.name().to_owned()));
     let taxable = match result.taxable {
         Some(true) => "taxable",

@@ -98,6 +98,10 @@ pub(super) struct SummaryRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     perspective: Option<Account>,
+    /// Where nothing moved for it: accounts for which something did. Ask the user which is theirs, and again with it as `wallet`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<String>>)]
+    parties: Option<Vec<Account>>,
     /// Why a person must look.
     #[serde(skip_serializing_if = "Option::is_none")]
     review_note: Option<String>,
@@ -156,6 +160,7 @@ fn summary(row: &Classification) -> SummaryRow {
         moved,
         postings: postings(row),
         perspective: row.perspective,
+        parties: row.parties.clone(),
         review_note: row.review_note.clone(),
     }
 }

@@ -141,6 +141,13 @@ fn facts(shown: &Shown<'_>) -> Markup {
                 dt { "Wallet" }
                 dd { (short(&wallet.to_string())) span.more { "Read from this wallet's side" } }
             }
+            @if let Some(parties) = &row.parties {
+                dt { "Moved for" }
+                dd {
+                    @for party in parties { (copyable(&party.to_string(), "address")) " " }
+                    span.more { "If one of these is yours, read it from that side" }
+                }
+            }
             @if let Some(hash) = &row.hash {
                 dt { "Transaction" }
                 dd {
