@@ -370,6 +370,9 @@ fn gas_proves_only_what_it_leaves_no_room_for() {
         is_review(untraced(STRANGER, 21_000 + 40 * 1_000, vec![1; 1_000], Vec::new())),
         "the floor of long calldata"
     );
+    let mut legacy = untraced(STRANGER, intrinsic + 1, data.clone(), Vec::new());
+    legacy.transaction.kind = Some(U64::ZERO);
+    assert!(is_review(legacy), "the chain may give back more gas for clearing storage than it costs");
     let mut authorised = untraced(STRANGER, intrinsic, data.clone(), Vec::new());
     authorised.transaction.kind = Some(U64::from(4));
     assert!(is_review(authorised), "gas comes back for authorisations");

@@ -11,8 +11,10 @@ use crate::rules::ChainRules;
 const BASE_GAS: usize = 21_000;
 /// The cheapest way to move coin inside is a contract that destroys itself; a call with value costs more.
 const CHEAPEST_MOVE_GAS: usize = 5_000;
-/// Since EIP-3529, clearing storage gives back less than it costs, so gas used is never below what was done. The last of our chains had it by then.
+/// Since EIP-3529, clearing storage gives back less than it costs, so gas used is never below what was done. It came with London, as did
+/// transactions of this type; some chains took the type a while before, and the last of them had both by then.
 const REFUNDS_SMALL_SINCE: i64 = 1_704_067_200;
+const LONDON: u64 = 2;
 /// Type of transactions that get gas back for authorisations.
 const AUTHORISING: u64 = 4;
 /// `Approval(address,address,uint256)`
@@ -45,7 +47,7 @@ fn ran_no_code(facts: &EvmFacts) -> bool {
 /// Less gas was used beyond the calldata than moving coin costs. What EIP-7623 adds for calldata counts as used, so long calldata proves nothing.
 fn is_too_cheap(facts: &EvmFacts) -> bool {
     let is_recent = facts.block.is_some_and(|block| block.timestamp >= REFUNDS_SMALL_SINCE);
-    let is_call = facts.transaction.to.is_some() && facts.transaction.kind() != AUTHORISING;
+    let is_call = facts.transaction.to.is_some() && facts.transaction.kind() == LONDON;
     let bound = intrinsic(facts, 16).saturating_add(U256::from(CHEAPEST_MOVE_GAS));
     is_recent && is_call && counts_as_ethereum(facts) && facts.receipt.gas_used < bound
 }
