@@ -306,6 +306,18 @@ fn a_wallet_that_is_given_away_is_a_review() {
 }
 
 /// Coin that went to a plain wallet is no rent, however new that wallet is.
+/// Whoever settles the orders of others on an order book pays the fee and is not among the accounts of that instruction.
+#[test]
+fn a_crank_is_a_call_of_whoever_pays_for_it() {
+    let serum =
+        Key::try_from(bs58::decode("9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin").into_vec().unwrap()).unwrap();
+    let consume_events = [0, 3, 0, 0, 0, 5, 0];
+    let mut draft = Draft::of_wallet(0);
+    draft.asks(serum, &[OTHER, POOL, MINE, THEIRS, VAULT], &consume_events);
+    let answer = draft.read();
+    assert_eq!((answer.category, answer.needs_review), (Category::ContractCall, false));
+}
+
 /// The wallet signs a call of a program that no pack lists, and nothing of its own moves.
 #[test]
 fn nothing_moved_only_for_a_wallet_that_asks_and_outside_of_known_programs() {

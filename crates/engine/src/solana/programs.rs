@@ -116,8 +116,9 @@ fn acts_for_wallet(scene: &SolanaScene<'_>, rule: &InstructionRule, instruction:
     let owner = |place: &usize| account(place).and_then(|account| scene.owners.get(account));
     let owns = rule.owner_of.iter().any(|place| owner(place) == Some(&wallet));
     let is_open = rule.who.is_empty() && rule.owner_of.is_empty();
-    let is_asked = scene.acts && instruction.depth == 1 && instruction.accounts.contains(&wallet);
-    let is_named = is_open && is_asked;
+    // Whoever pays for a call that moves nothing, such as the settling of others' orders, need not be named in it.
+    let is_given = || instruction.accounts.contains(&wallet) || rule.means == Category::ContractCall;
+    let is_named = is_open && scene.acts && instruction.depth == 1 && is_given();
     // What a stranger mints to a wallet that did not ask is no purchase.
     if rule.means == Category::NftMint && !scene.acts {
         return false;
