@@ -141,15 +141,28 @@ fn with_tokens(facts: EvmFacts, knowledge: &Knowledge) -> Facts {
     while let Ok(Read::Needs(needs)) =
         read(&Facts::Evm(Arc::clone(&facts)), &Question::default(), knowledge, Missing::Ask)
     {
-        let tokens = needs.into_iter().filter_map(|need| match need {
-            Need::Token(Account::Evm(token)) => Some((token, Arc::clone(&named))),
-            Need::Token(Account::Solana(_))
-            | Need::Balance(_)
-            | Need::Holding { .. }
-            | Need::Given { .. }
-            | Need::InternalValue => None,
-        });
-        Arc::make_mut(&mut facts).tokens.extend(tokens);
+        let answered = Arc::make_mut(&mut facts);
+        let before = (answered.tokens.len(), answered.given.len());
+        for need in needs {
+            match need {
+                Need::Token(Account::Evm(token)) => {
+                    answered.tokens.insert(token, Arc::clone(&named));
+                }
+                // No node could say.
+                Need::Given { token: Account::Evm(token), giver: Account::Evm(giver), taker: Account::Evm(taker) } => {
+                    answered.given.insert((token, giver, taker), None);
+                }
+                Need::Token(Account::Solana(_))
+                | Need::Balance(_)
+                | Need::Holding { .. }
+                | Need::Given { .. }
+                | Need::InternalValue => {}
+            }
+        }
+        // What is left is not answered here.
+        if before == (answered.tokens.len(), answered.given.len()) {
+            break;
+        }
     }
     Facts::Evm(facts)
 }
