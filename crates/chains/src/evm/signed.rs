@@ -5,16 +5,16 @@ use alloy_consensus::transaction::RlpEcdsaEncodableTx;
 use alloy_consensus::{EthereumTxEnvelope, Signed, TxEip4844};
 use alloy_primitives::{B256, Signature, U256};
 use serde::Deserialize;
-use serde_json::Value;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 /// Fields that some chain signs beyond Ethereum's.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Foreign {
-    fee_currency: Option<Value>,
-    gateway_fee: Option<Value>,
-    gateway_fee_recipient: Option<Value>,
+    fee_currency: Option<IgnoredAny>,
+    gateway_fee: Option<IgnoredAny>,
+    gateway_fee_recipient: Option<IgnoredAny>,
 }
 
 /// `None` where it cannot be computed: the type is a chain's own, a signed field or the signature is not given, or the chain itself made the
@@ -45,6 +45,8 @@ fn computed<T: RlpEcdsaEncodableTx>(signed: &Signed<T>) -> Option<B256> {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+
+    use serde_json::Value;
 
     use super::*;
 
