@@ -11,7 +11,7 @@ test("without script", async (t) => {
 
   const key = await createKey(page, "old name");
   // A button that does nothing is not shown.
-  await page.locator("[data-copy]").waitFor({ state: "hidden", timeout: 2_000 });
+  await page.locator("[data-copy]").waitFor({ state: "hidden" });
   const named = page.getByLabel(/^Name of key/);
   await named.fill("new <name>");
   await page.getByRole("button", { name: "Rename" }).click();

@@ -29,7 +29,7 @@ test("pages for anybody", async (t) => {
   await t.test("an address that only takes forms is still a page", async () => {
     for (const path of ["/try", "/account/keys"]) {
       await page.goto(path);
-      await page.getByRole("heading", { level: 1 }).waitFor({ timeout: 2_000 });
+      await page.getByRole("heading", { level: 1 }).waitFor();
     }
   });
 });

@@ -72,6 +72,8 @@ struct UnansweredCall {
     is_trace: bool,
     /// What was wrong when it was asked last.
     failure: Option<UpstreamError>,
+    /// An endpoint has refused it for its rate. When the time is then up, that is why, and not that the endpoint is silent.
+    was_limited: bool,
 }
 
 impl UnansweredCall {
@@ -80,9 +82,17 @@ impl UnansweredCall {
         let _ = self.reply.send((Answered { by: Some(by), answer }, undelivered.clone()));
     }
 
+    fn has_failed(&mut self, error: UpstreamError) {
+        self.failure = Some(error);
+        self.was_limited |= error == UpstreamError::RateLimited;
+    }
+
     /// What was wrong when it was asked last, or else this.
     fn fail(self, failure: UpstreamError, undelivered: &UndeliveredAnswers) {
-        let error = self.failure.unwrap_or(failure);
+        let error = match self.failure.unwrap_or(failure) {
+            UpstreamError::Timeout if self.was_limited => UpstreamError::RateLimited,
+            error => error,
+        };
         let answer = Err(CallError::Upstream(error));
         let _ = self.reply.send((Answered { by: None, answer }, undelivered.clone()));
     }
@@ -121,7 +131,7 @@ impl UnansweredCalls<'_> {
                 Ok(_) | Err(_) => None,
             };
             match (again, slot.as_mut()) {
-                (Some(error), Some(waiting)) => waiting.failure = Some(error),
+                (Some(error), Some(waiting)) => waiting.has_failed(error),
                 (Some(_), None) => {}
                 (None, _) => {
                     if let Some(waiting) = slot.take() {
@@ -135,7 +145,7 @@ impl UnansweredCalls<'_> {
     /// The failure to report if their deadline passes before an answer.
     fn note(&mut self, error: UpstreamError) {
         for waiting in self.waiting.iter_mut().flatten() {
-            waiting.failure = Some(error);
+            waiting.has_failed(error);
         }
     }
 
@@ -166,7 +176,8 @@ pub(super) async fn deliver(roster: &Arc<Roster>, batch: Vec<Pending>) {
         UnansweredCalls { waiting: Vec::with_capacity(batch.len()), undelivered: roster.undelivered() };
     for Pending { method, params, deadline, reply, .. } in batch {
         calls.push((method, params));
-        unanswered.waiting.push(Some(UnansweredCall { reply, deadline, is_trace: is_trace(method), failure: None }));
+        let call = UnansweredCall { reply, deadline, is_trace: is_trace(method), failure: None, was_limited: false };
+        unanswered.waiting.push(Some(call));
     }
     let mut tried = Endpoints::default();
     let mut attempts = 0;

@@ -174,7 +174,9 @@ async fn a_node_of_another_chain_is_not_used_and_the_chain_is() {
     for _ in 0..10 {
         assert_eq!(ask(&both).await, Ok(()));
     }
-    assert_eq!((first.requests(), second.requests()), (1, 10));
+    // On a slow machine the first is tried once more meanwhile, beside the traffic.
+    assert_eq!(second.requests(), 10);
+    assert!((1..=3).contains(&first.requests()), "{}", first.requests());
     let alone = node(&[&first]);
     assert!(matches!(ask(&alone).await, Err(CallError::Upstream(UpstreamError::Inconsistent(_)))));
 }

@@ -23,7 +23,7 @@ const TRANSACTION: &str = "v2_swap_eth_out";
 const TRANSACTION_ON_SOLANA: &str = "sol_transfer";
 const BATCH: usize = 100;
 /// A machine that is busy with other tests is this much slower than promised.
-const PATIENCE: u32 = 3;
+const PATIENCE: u32 = 6;
 /// A healthy chain answers within this, and a chain that is well again is asked again within this.
 const AT_ONCE: Duration = Duration::from_secs(2);
 /// Failing over to a second endpoint.

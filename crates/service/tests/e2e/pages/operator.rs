@@ -1,11 +1,12 @@
 //! Whoever operates the service: how one becomes it, and what one can do.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
 
 use super::browser::{Browser, PAGE_BYTES_MAX, PASSWORD, link, proxied};
 use super::hash;
+use crate::crash::within;
 use crate::harness::free_port;
 
 /// The path of a link to become the operator. The service's own output, which is collected here, holds none.
@@ -94,19 +95,13 @@ async fn tiers_keys_and_sign_up_follow_the_operator_at_once() {
         assert_eq!(set.location(), "/operator", "{}", set.text);
         assert_eq!(owner.left().await, shown, "at once on the pages");
     }
-    let at = Instant::now();
-    while classify("weth_wrap").await != 200 {
-        assert!(at.elapsed() < Duration::from_secs(1), "the key still has its old pool");
-    }
+    within(Duration::from_secs(1), async || classify("weth_wrap").await == 200).await;
     for (name, pool) in [("partner", ""), ("free", ""), ("dev", "-1"), ("dev", "1e9"), ("dev", "99999999999999999999")]
     {
         assert_eq!(operator.post(&tier, &[("tier", name), ("pool", pool)]).await.status, 400, "{name} {pool}");
     }
     assert_eq!(operator.submit("/operator", &revoke, &[]).await.location(), "/operator");
-    let at = Instant::now();
-    while classify("weth_wrap").await != 401 {
-        assert!(at.elapsed() < Duration::from_secs(1), "the key still works");
-    }
+    within(Duration::from_secs(1), async || classify("weth_wrap").await == 401).await;
     assert!(owner.get("/account").await.has("revoked "));
 
     let mut stranger = Browser::new(&taxon, "192.0.2.3");
