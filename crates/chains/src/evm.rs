@@ -6,6 +6,7 @@ mod kept;
 mod parts;
 pub(crate) mod probe;
 mod signed;
+mod simulation;
 pub(crate) mod tokens;
 mod trace;
 
@@ -243,7 +244,7 @@ impl EvmChain {
         let header = header.ok_or(UpstreamError::Inconsistent("the block is not there"))?;
         let timestamp = header.timestamp.to::<u64>();
         let timestamp = i64::try_from(timestamp).map_err(|_| UpstreamError::BadResponse("block time"))?;
-        let internal = self.believed(trace, &transaction, &receipt).await;
+        let internal = self.internal(trace, &transaction, &receipt, Some(&header)).await;
         Ok(EvmFacts {
             chain: Arc::clone(self.chain()),
             transaction,
@@ -377,7 +378,7 @@ impl EvmChain {
                     return None;
                 }
                 let trace = self.trace(Endpoints::default(), facts.transaction.hash).await;
-                Some(self.believed(trace, &facts.transaction, &facts.receipt).await)
+                Some(self.internal(trace, &facts.transaction, &facts.receipt, None).await)
             },
             async { Some((account?, self.balance(account?, number).await)) },
             join_all(

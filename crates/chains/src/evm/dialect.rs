@@ -16,6 +16,7 @@ pub(crate) static DIALECT: Dialect = Dialect {
         ("eth_getTransactionReceipt", RPC_RESPONSE_BYTES_MAX),
         ("debug_traceTransaction", RPC_RESPONSE_BYTES_MAX),
         ("trace_transaction", RPC_RESPONSE_BYTES_MAX),
+        ("eth_simulateV1", RPC_RESPONSE_BYTES_MAX),
         ("eth_call", DATA_BYTES_MAX),
         ("eth_getLogs", DATA_BYTES_MAX),
     ],

@@ -1,16 +1,21 @@
 //! Transaction, receipt and block of one mined transaction, and whether they agree with each other.
 
-use alloy_primitives::{B256, U64};
+use alloy_primitives::{Address, B256, U64, U256};
 use engine::evm::json::{EvmTransaction, Receipt};
 use serde::Deserialize;
 
 use crate::error::UpstreamError;
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct BlockHeader {
     pub(super) hash: Option<B256>,
     pub(super) number: Option<U64>,
     pub(super) timestamp: U64,
+    pub(super) gas_limit: Option<U64>,
+    pub(super) miner: Option<Address>,
+    pub(super) mix_hash: Option<B256>,
+    pub(super) base_fee_per_gas: Option<U256>,
 }
 
 /// What nodes answered about one mined transaction.

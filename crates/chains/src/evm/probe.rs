@@ -21,6 +21,8 @@ pub struct Evm {
     /// `debug_traceTransaction` with the call tracer, and `trace_transaction`, of a recent transaction.
     pub debug_traces: bool,
     pub parity_traces: bool,
+    /// `eth_simulateV1`, which shows what passed inside a transaction where a node cannot trace.
+    pub simulates: bool,
     /// Nearest first; the last is block 1.
     pub history: Vec<Depth>,
 }
@@ -41,8 +43,8 @@ pub(crate) async fn look(line: &ProbeConnection) -> (Option<ProbedHead>, Evm) {
     let (chain_id, latest) = tokio::join!(line.call("eth_chainId", json!([])), block(line, json!("latest")));
     let chain_id = chain_id.ok().as_ref().and_then(number);
     let Some(latest) = latest else {
-        let (debug_traces, parity_traces) = traces(line, NOTHING).await;
-        return (None, Evm { chain_id, debug_traces, parity_traces, history: Vec::new() });
+        let ((debug_traces, parity_traces), simulates) = tokio::join!(traces(line, NOTHING), simulates(line));
+        return (None, Evm { chain_id, debug_traces, parity_traces, simulates, history: Vec::new() });
     };
     let head = latest.get("number").and_then(number).unwrap_or_default();
     let made = latest.get("timestamp").and_then(number).and_then(|seconds| i64::try_from(seconds).ok());
@@ -51,10 +53,10 @@ pub(crate) async fn look(line: &ProbeConnection) -> (Option<ProbedHead>, Evm) {
         let hash = recent_transaction(line, &latest, head).await;
         traces(line, hash.as_deref().unwrap_or(NOTHING)).await
     };
-    let ((debug_traces, parity_traces), history) =
-        tokio::join!(recent, join_all(behind.map(|block| depth(line, head, block))));
+    let ((debug_traces, parity_traces), simulates, history) =
+        tokio::join!(recent, simulates(line), join_all(behind.map(|block| depth(line, head, block))));
     let age_seconds = made.map(|made| now_seconds().saturating_sub(made));
-    (Some(ProbedHead { number: head, age_seconds }), Evm { chain_id, debug_traces, parity_traces, history })
+    (Some(ProbedHead { number: head, age_seconds }), Evm { chain_id, debug_traces, parity_traces, simulates, history })
 }
 
 async fn depth(line: &ProbeConnection, head: u64, number: u64) -> Depth {
@@ -101,6 +103,13 @@ async fn traces(line: &ProbeConnection, hash: &str) -> (bool, bool) {
         Err(CallRefusal::Unsupported | CallRefusal::Failed(_)) => false,
     };
     (is_offered(debug), is_offered(parity))
+}
+
+/// Whether a run of nothing is answered, or refused by a node that knows the method.
+async fn simulates(line: &ProbeConnection) -> bool {
+    let nothing = json!([{ "blockStateCalls": [{ "calls": [] }] }, "latest"]);
+    let answer = line.call("eth_simulateV1", nothing).await;
+    matches!(answer, Ok(_) | Err(CallRefusal::Refused))
 }
 
 async fn block(line: &ProbeConnection, place: Value) -> Option<Value> {

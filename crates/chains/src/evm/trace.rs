@@ -8,6 +8,7 @@ use engine::evm::trace::{CallFrame, FlatTrace, Root, from_call_tracer, from_flat
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::parts::BlockHeader;
 use super::{EvmChain, read};
 use crate::error::{CallError, UpstreamError};
 use crate::rpc::Endpoints;
@@ -98,14 +99,22 @@ impl EvmChain {
         Trace { by, said: None }
     }
 
-    /// A trace of another transaction, or one that ended otherwise than the receipt says, is discarded: the next endpoint is asked, then
-    /// balances are fetched, and without those the result goes to review.
-    pub(super) async fn believed(
+    /// Coin passed on inside the transaction: by a trace, else by a simulation, else nobody can tell.
+    pub(super) async fn internal(
         &self,
         first: Trace,
         transaction: &EvmTransaction,
         receipt: &Receipt,
+        header: Option<&BlockHeader>,
     ) -> InternalValue {
+        if let Some(traced) = self.believed(first, transaction, receipt).await {
+            return traced;
+        }
+        self.simulated(transaction, receipt, header).await.unwrap_or(InternalValue::Untraceable)
+    }
+
+    /// A trace of another transaction, or one that ended otherwise than the receipt says, is discarded, and the next endpoint is asked.
+    async fn believed(&self, first: Trace, transaction: &EvmTransaction, receipt: &Receipt) -> Option<InternalValue> {
         let agrees = |trace: Trace| trace.said.filter(|(root, _)| root.agrees(transaction, receipt));
         let by = first.by;
         let mut said = agrees(first);
@@ -114,7 +123,7 @@ impl EvmChain {
         {
             said = agrees(self.trace(Endpoints::default().with(by), transaction.hash).await);
         }
-        said.map_or(InternalValue::Untraceable, |(_, value)| value)
+        said.map(|(_, value)| value)
     }
 
     /// Whether any endpoint may offer traces, as far as is known now.

@@ -62,6 +62,23 @@ pub struct Receipt {
     pub blob_gas_price: Option<U256>,
 }
 
+impl Receipt {
+    /// Gas as the chain charged it: execution, blobs, and on OP-stack chains the L1 data fee and the operator fee. A receipt from before London has
+    /// no price, and the transaction's own counts.
+    pub fn fee(&self, gas_price: Option<U256>) -> U256 {
+        let price = self.effective_gas_price.or(gas_price).unwrap_or_default();
+        let execution = self.gas_used.saturating_mul(price);
+        let blobs = self.blob_gas_used.unwrap_or_default().saturating_mul(self.blob_gas_price.unwrap_or_default());
+        let operator =
+            self.operator_fee_scalar.unwrap_or_default().saturating_mul(self.gas_used) / U256::from(1_000_000_u32);
+        execution
+            .saturating_add(blobs)
+            .saturating_add(self.l1_fee.unwrap_or_default())
+            .saturating_add(operator)
+            .saturating_add(self.operator_fee_constant.unwrap_or_default())
+    }
+}
+
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Log {

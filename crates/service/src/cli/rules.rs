@@ -142,6 +142,7 @@ fn rows(file: &PackFile, treatments: &Treatments, out: &mut String) {
         file.event.len(),
         file.call.len(),
         file.nft.len(),
+        file.supply.len(),
         file.deposit.len(),
         file.transfer.len(),
         file.actor.len(),
@@ -197,6 +198,10 @@ fn rows(file: &PackFile, treatments: &Treatments, out: &mut String) {
         let named: Vec<&str> = row.named.iter().map(|text| text.get_ref().as_str()).collect();
         let _ = writeln!(out, "\nNFT moved by {}\n  on     {}", row.moved.get_ref(), row.on.get_ref());
         let _ = writeln!(out, "  named  {}", named.join(", "));
+    }
+    for row in &file.supply {
+        let _ = writeln!(out, "\ntoken minted by {}\n  on     {}", row.minted.get_ref(), row.on.get_ref());
+        let _ = writeln!(out, "  burned {}", row.burned.get_ref());
     }
     for row in &file.deposit {
         let kinds: Vec<String> = row.kinds.iter().map(|kind| format!("{kind:#x}")).collect();

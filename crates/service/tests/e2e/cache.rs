@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::harness::{Anvil, Postgres, Scenario, Setup, Taxon, free_port, mainnet, rpc, send, wait_for};
-use super::hostile::Proxy;
+use super::hostile::{Proxy, is_look_inside, unknown_method};
 
 /// A service on one chain whose node is counted.
 async fn counted(anvil: &Anvil) -> (Proxy, Taxon) {
@@ -170,12 +170,12 @@ async fn what_is_not_final_is_read_anew_and_a_reorganisation_is_seen() {
 #[tokio::test]
 async fn what_no_endpoint_can_trace_is_kept_for_a_while_and_not_for_good() {
     let (anvil, scenario) = mainnet().await;
-    let proxy = Proxy::start(&anvil.url, |question, answer| {
-        if question["method"].as_str().unwrap_or_default().contains("trace") {
-            return json!({ "id": answer["id"], "error": { "code": -32601, "message": "the method does not exist" } });
-        }
-        answer
-    })
+    let proxy = Proxy::start(
+        &anvil.url,
+        |question, answer| {
+            if is_look_inside(question) { unknown_method(&answer) } else { answer }
+        },
+    )
     .await;
     let taxon = Taxon::start(&[("local", 31_337, &proxy.url)]).await;
     let hash = settled(&taxon, scenario).await;

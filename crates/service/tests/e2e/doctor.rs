@@ -24,6 +24,7 @@ struct Node {
     chain_id: u64,
     age_seconds: i64,
     has_traces: bool,
+    simulates: bool,
     takes_batches: bool,
     /// Blocks that it keeps.
     kept: u64,
@@ -39,6 +40,7 @@ impl Node {
             chain_id,
             age_seconds: 3,
             has_traces: true,
+            simulates: false,
             takes_batches: true,
             kept: HEAD,
             wait: Duration::ZERO,
@@ -76,6 +78,7 @@ impl Node {
             "eth_getTransactionReceipt" => Some(json!({ "transactionHash": TRANSACTION })),
             "eth_getBalance" => is_kept(number(&params[1])).then(|| json!("0x1")),
             "debug_traceTransaction" | "trace_transaction" => self.has_traces.then(|| json!([{}])),
+            "eth_simulateV1" => self.simulates.then(|| json!([])),
             "getHealth" => Some(json!("ok")),
             "getSlot" => Some(json!(HEAD)),
             "getBlockTime" => Some(json!(now - self.age_seconds)),
@@ -155,7 +158,8 @@ async fn each_fault_is_named_with_what_to_do() {
     let cases = [
         ("base", "broken", "It serves chain 56: name a node of Base", Node::well(56)),
         ("optimism", "broken", "It is 3 h behind", Node { age_seconds: 10_800, ..Node::well(10) }),
-        ("polygon", "weak", "It has no traces", Node { has_traces: false, ..Node::well(137) }),
+        ("polygon", "weak", "is left to review", Node { has_traces: false, ..Node::well(137) }),
+        ("base", "weak", "a second run", Node { has_traces: false, simulates: true, ..Node::well(8453) }),
         ("arbitrum", "weak", "It takes no batches", Node { takes_batches: false, ..Node::well(42_161) }),
         ("bsc", "", "It is slow", Node { wait: Duration::from_millis(1_050), ..Node::well(56) }),
         ("gnosis", "broken", "It refuses for its rate limit", Node { status: 429, ..Node::well(100) }),

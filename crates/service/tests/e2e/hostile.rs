@@ -49,6 +49,16 @@ impl Proxy {
     }
 }
 
+/// Whether a node that cannot tell what happened inside a transaction would refuse it.
+pub fn is_look_inside(question: &Value) -> bool {
+    let method = question["method"].as_str().unwrap_or_default();
+    method.contains("trace") || method == "eth_simulateV1"
+}
+
+pub fn unknown_method(answer: &Value) -> Value {
+    json!({ "id": answer["id"], "error": { "code": -32601, "message": "the method does not exist" } })
+}
+
 async fn forward(State(inside): State<Arc<Inside>>, body: Bytes) -> Vec<u8> {
     inside.requests.fetch_add(1, Ordering::SeqCst);
     let asked: Value = serde_json::from_slice(&body).unwrap();
@@ -144,13 +154,12 @@ async fn token_text_is_a_strangers() {
 #[tokio::test]
 async fn without_a_trace_the_balance_speaks_and_says_so() {
     let (anvil, scenario) = mainnet().await;
-    let proxy = Proxy::start(&anvil.url, |question, answer| {
-        let method = question["method"].as_str().unwrap_or_default();
-        if method.contains("trace") {
-            return json!({ "id": answer["id"], "error": { "code": -32601, "message": "the method does not exist" } });
-        }
-        answer
-    })
+    let proxy = Proxy::start(
+        &anvil.url,
+        |question, answer| {
+            if is_look_inside(question) { unknown_method(&answer) } else { answer }
+        },
+    )
     .await;
     let taxon = Taxon::start(&[("local", 31_337, &proxy.url)]).await;
     // The pool's wrapped coin was unwrapped in a log of the same amount: that proves the proceeds.
@@ -165,8 +174,7 @@ async fn without_a_trace_the_balance_speaks_and_says_so() {
 
     // A node that has neither traces nor old balances cannot show proceeds: that is a review, not zero.
     let proxy = Proxy::start(&anvil.url, |question, answer| {
-        let method = question["method"].as_str().unwrap_or_default();
-        if method.contains("trace") || method == "eth_getBalance" {
+        if is_look_inside(question) || question["method"] == "eth_getBalance" {
             return json!({ "id": answer["id"], "error": { "code": -32000, "message": "missing trie node" } });
         }
         answer

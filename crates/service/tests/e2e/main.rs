@@ -34,5 +34,6 @@ mod pages;
 mod quota;
 mod reading;
 mod requests;
+mod simulation;
 mod solana;
 mod upstream_use;

@@ -116,10 +116,14 @@ fn judge_evm(chain: &Chain, evm: &Evm, variable: &str, todo: &mut Todo) {
     }
     let has_traces = evm.debug_traces || evm.parity_traces;
     if !has_traces {
-        todo.weak(
-            "It has no traces, so coin that contracts pass on is left to review: name one with debug_traceTransaction or trace_transaction."
-                .to_owned(),
-        );
+        let inside = if evm.simulates {
+            "coin that contracts pass on is seen only where a second run (eth_simulateV1) does all that the receipt says"
+        } else {
+            "coin that contracts pass on is left to review"
+        };
+        todo.weak(format!(
+            "It has no traces, so {inside}: name one with debug_traceTransaction or trace_transaction in {variable}."
+        ));
     }
     // Without traces and historical balances, internal transfers cannot be seen.
     let explains = |depth: &Depth| depth.has_trace == Some(true) || depth.has_state;
@@ -214,6 +218,7 @@ fn family_cells(family: &FamilySeen) -> (String, String, String) {
                 (true, true) => "debug, trace",
                 (true, false) => "debug",
                 (false, true) => "trace",
+                (false, false) if evm.simulates => "simulates",
                 (false, false) => "no",
             };
             (id, history, traces.to_owned())
