@@ -232,7 +232,10 @@ impl EvmStage<'_> {
             Some(name) => self.account(name)?,
             None => said.first().map(|log| log.address).or(moves.first().map(|m| m.to)).unwrap_or_default(),
         };
-        let input = case.call.as_ref().map(|text| self.calldata(text)).transpose()?;
+        let input = match case.call.as_deref() {
+            Some("") => Some(Bytes::new()),
+            call => call.map(|text| self.calldata(text)).transpose()?,
+        };
         let mut value = U256::ZERO;
         let mut transfers = Vec::new();
         let mut logs = Vec::new();

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use alloy_primitives::map::{AddressMap, AddressSet, B256Map, SelectorMap};
 use alloy_primitives::{Address, B256, Selector};
 
-use compile::{AccrualRule, ActorRule, CallRule, EventRule, NftRule, RebaseRule};
+use compile::{AccrualRule, ActorRule, CallRule, EventRule, NftRule, RebaseRule, SupplyRule};
 pub use families::{Crossing, Families};
 pub use file::EVERY_CHAIN;
 use file::{DepositRow, Derive, PackFile, TransferDirection};
@@ -107,6 +107,8 @@ pub struct ChainRules {
     fees: Vec<u32>,
     /// Contracts whose NFTs are logged otherwise than ERC-721 asks.
     nfts: BTreeMap<Address, Arc<NftRule>>,
+    /// Tokens that log mints and burns otherwise than ERC-20 asks.
+    supplies: BTreeMap<Address, Arc<SupplyRule>>,
     /// Further addresses of tokens that have several for one ledger, and the one that each is known by.
     same: BTreeMap<Address, Address>,
     /// Folded symbols of canonical tokens, and their contracts. A canonical token never collides, even once renamed.
@@ -172,6 +174,12 @@ impl ChainRules {
         is_known.then(|| self.nfts.get(&contract)).flatten().map(Arc::as_ref)
     }
 
+    /// How the token logs mints and burns, where it is not as ERC-20 asks.
+    pub fn supply(&self, token: Address) -> Option<&SupplyRule> {
+        let is_known = !self.supplies.is_empty() && self.known.may_hold(token.as_slice());
+        is_known.then(|| self.supplies.get(&token)).flatten().map(Arc::as_ref)
+    }
+
     /// The address that the token is known by, where this is another one of it.
     pub fn same(&self, contract: Address) -> Option<Address> {
         self.same.get(&contract).copied()
@@ -214,6 +222,7 @@ impl ChainRules {
         }
         self.factories.extend(every.factories.iter().cloned());
         self.nfts.extend(every.nfts.iter().map(|(contract, rule)| (*contract, Arc::clone(rule))));
+        self.supplies.extend(every.supplies.iter().map(|(token, rule)| (*token, Arc::clone(rule))));
     }
 
     /// Called once all packs are loaded: builds the indexes that spare a search.

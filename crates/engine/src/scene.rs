@@ -101,6 +101,7 @@ pub struct Scene<'a> {
     pub own: OnceCell<Vec<Own>>,
     pub links: OnceCell<Links>,
     pub exchanged: OnceCell<Vec<usize>>,
+    pub given_up: OnceCell<Vec<(Account, Asset)>>,
 }
 
 /// What a balance grew by since the chain last told, which is minted together with what was put in or taken out.
@@ -221,6 +222,18 @@ impl Scene<'_> {
             took.retain(|group| gave.binary_search(group).is_ok());
             took
         })
+    }
+
+    /// Whether the account burned some of the asset, or gave it back to the contract that made it.
+    pub fn gave_up(&self, account: Account, asset: Asset) -> bool {
+        let given_up = self.given_up.get_or_init(|| {
+            let is_end = |m: &Movement| m.to.is_zero() || m.asset.contract() == Some(m.to);
+            let ended = self.movements.iter().filter(|m| is_end(m));
+            let mut given_up: Vec<(Account, Asset)> = ended.map(|m| (m.from, m.asset)).collect();
+            given_up.sort_unstable();
+            given_up
+        });
+        given_up.binary_search(&(account, asset)).is_ok()
     }
 
     /// Whether all of the leg moved between the caller's own wallets, not only its largest part.

@@ -7,6 +7,11 @@ use crate::opinion::Opinion;
 use crate::role::Role;
 use crate::shares::LegSet;
 
+/// What a wallet still has afterwards, here or on another chain.
+fn is_position(category: Category) -> bool {
+    category.meaning().nature == Nature::Keeping || category == Category::BridgeSwap
+}
+
 /// The opinions, with those that are of somebody else's position as transfers. One that names nobody is of whom another names that says the
 /// same of the same legs.
 pub fn between_people(mut opinions: Vec<Opinion>, own_wallets: &[Account]) -> Vec<Opinion> {
@@ -15,7 +20,7 @@ pub fn between_people(mut opinions: Vec<Opinion>, own_wallets: &[Account]) -> Ve
     }
     let named: Vec<(Category, LegSet, Account)> = opinions
         .iter()
-        .filter(|opinion| opinion.category.meaning().nature == Nature::Keeping)
+        .filter(|opinion| is_position(opinion.category))
         .filter_map(|opinion| Some((opinion.category, opinion.explains.legs(), opinion.whose?)))
         .filter(|(.., other)| !own_wallets.contains(other))
         .collect();

@@ -135,7 +135,7 @@ fn constructs_that_nobody_knows_are_refused() {
             17,
             "`on` is the role",
         ),
-        (&nft.repeat(2), 21, "another row says how the NFTs"),
+        (&nft.repeat(2), 21, "another row says how 0x00000000000000000000000000000000000000bb logs its tokens"),
     ] {
         let said = refused(&format!("{sound}{more}"));
         assert!(said.starts_with(&format!("mine.toml:{line}: ")) && said.contains(expected), "{expected}: {said}");

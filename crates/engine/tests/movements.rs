@@ -147,6 +147,22 @@ fn a_deposit_from_the_parent_chain_mints_what_it_brings() {
     assert_eq!(one(&arbitrum), (Asset::Native, Address::ZERO, OTHER, 8));
 }
 
+/// Sai was minted to whoever drew it, and burned from whoever gave it back, without a Transfer.
+#[test]
+fn a_listed_token_that_mints_and_burns_without_a_transfer_moves_all_the_same() {
+    let sai = address!("89d24A6b4CcB1B6fAA2625fE562bDD9a23260359");
+    let (mint, burn) = ("Mint(address,uint256)", "Burn(address,uint256)");
+    let made = |token, event| with(vec![log(token, event, &[WALLET.into_word()], &[word(7)])]);
+    assert_eq!(one(&made(sai, mint)), (Asset::Token(sai.into()), Address::ZERO, WALLET, 7));
+    assert_eq!(one(&made(sai, burn)), (Asset::Token(sai.into()), WALLET, Address::ZERO, 7));
+    assert_eq!(movements(&made(TOKEN, mint)), [], "anybody can log a mint");
+    // Where a Transfer tells the same, it counts once.
+    let mut both = made(sai, mint);
+    let zero = B256::ZERO;
+    both.receipt.logs.push(log(sai, "Transfer(address,address,uint256)", &[zero, WALLET.into_word()], &[word(7)]));
+    assert_eq!(one(&both), (Asset::Token(sai.into()), Address::ZERO, WALLET, 7));
+}
+
 /// Every block of an OP-stack chain begins with one: it tells the chain about its parent and moves nothing.
 #[test]
 fn a_system_transaction_that_deposits_nothing_is_a_call() {
@@ -214,4 +230,43 @@ fn a_balance_that_did_not_change_proves_nothing_when_the_account_sent_twice() {
     assert!(!reviewed(Some((5, 6))));
     assert!(reviewed(Some((5, 7))), "and spent it again");
     assert!(reviewed(None), "no node said");
+}
+
+/// A registrar that is paid too much sends the rest back. The balance tells how much, and the log that states the price bears it out; another
+/// figure does not.
+#[test]
+fn what_came_back_is_proved_by_a_log_that_states_what_was_kept() {
+    let knowledge = Knowledge::embedded().unwrap();
+    let (value, price) = (5_000_000_u64, 4_000_000_u64);
+    let says_balance = |stated: u64| {
+        let mut facts = with(vec![log(OTHER, "Paid(uint256)", &[], &[word(stated)])]);
+        facts.transaction.value = U256::from(value);
+        facts.internal = InternalValue::Untraceable;
+        // One unit went for gas.
+        let after = U256::from(10_000_000 - price - 1);
+        let change = BalanceChange { before: Some(U256::from(10_000_000)), after: Some(after), sent: Some((5, 6)) };
+        facts.balances.insert(WALLET, change);
+        let read = engine::read(&Facts::from(facts), &Question::default(), &knowledge, Missing::Accept);
+        let answer = read.unwrap().done().unwrap();
+        assert_eq!(answer.assets.sent[0].amount, "0.000000000004");
+        answer.review_note.is_some_and(|note| note.contains("balance_delta"))
+    };
+    assert!(!says_balance(price));
+    assert!(says_balance(price + 1));
+}
+
+/// A betting exchange changes balances inside and moves no token. Its log names the wallet and the amounts, so a person looks.
+#[test]
+fn a_contract_that_tells_of_the_wallet_and_an_amount_may_keep_accounts_inside() {
+    let knowledge = Knowledge::embedded().unwrap();
+    let reviewed = |emitter: Address, amount: u64| {
+        let words = [word(amount), word(amount / 2)];
+        let mut facts =
+            with(vec![log(emitter, "LogBalanceChange(address,uint256,uint256)", &[WALLET.into_word()], &words)]);
+        facts.transaction.input = Bytes::from_static(&[1, 2, 3, 4]);
+        let read = engine::read(&Facts::from(facts), &Question::default(), &knowledge, Missing::Accept);
+        read.unwrap().done().unwrap().needs_review
+    };
+    assert!(reviewed(OTHER, 5_000_000_000));
+    assert!(!reviewed(OTHER, 7), "an id or a count");
 }

@@ -26,7 +26,7 @@ const BATCH_IDS_MAX: usize = 10_000;
 /// Transaction types whose value was minted by the chain itself out of a deposit on its parent.
 const ARBITRUM_DEPOSIT: u64 = 0x64;
 
-/// `known` tells which contracts log their NFTs otherwise than the standards ask.
+/// `known` tells which contracts log their tokens otherwise than the standards ask.
 pub fn movements(facts: &EvmFacts, known: &ChainRules) -> Vec<Movement> {
     let logs = &facts.receipt.logs;
     let mut found = native(facts);
@@ -49,8 +49,8 @@ pub fn movements(facts: &EvmFacts, known: &ChainRules) -> Vec<Movement> {
             _ => {}
         }
     }
-    let wrapped = wrapping(facts, &found);
-    found.extend(wrapped);
+    let unlogged = unlogged(facts, known, &found);
+    found.extend(unlogged);
     if known.has_pairs() {
         join_pairs(known, &mut found);
     }
@@ -253,20 +253,14 @@ fn word_array(log: &Log, head: usize) -> Option<Vec<U256>> {
     (1..=length).map(|at| log.data_u256(offset.checked_add(at)?)).collect()
 }
 
-/// Wrapping mints and unwrapping burns, which WETH9 logs as `Deposit` and `Withdrawal` and some chains' wrappers log as a
-/// Transfer too: a mint is added only where there is no matching Transfer. Only listed wrappers count: staking contracts log
-/// the same `Deposit` and mint nothing.
-fn wrapping(facts: &EvmFacts, found: &[Movement]) -> Vec<Movement> {
-    let candidates: Vec<(usize, &Log)> = facts
-        .receipt
-        .logs
-        .iter()
-        .enumerate()
-        .filter(|(_, log)| matches!(log.topic0(), Some(DEPOSIT | WITHDRAWAL)) && log.topics.len() == 2)
-        .filter(|(_, log)| log.data.len() == 32 && facts.chain.is_wrapped_native(log.address))
-        .collect();
+/// Mints and burns that are logged otherwise than by a Transfer, and by one too in some contracts: each is added only where there is no matching
+/// Transfer.
+fn unlogged(facts: &EvmFacts, known: &ChainRules, found: &[Movement]) -> Vec<Movement> {
+    let logs = facts.receipt.logs.iter().enumerate();
+    let made: Vec<(usize, &Log, Made)> =
+        logs.filter_map(|(position, log)| Some((position, log, made(facts, known, log)?))).collect();
     let mut transfers: BTreeMap<(Address, Address, Address, U256), usize> = BTreeMap::new();
-    for m in found.iter().filter(|m| !candidates.is_empty() && matches!(m.seen, Seen::Log(_))) {
+    for m in found.iter().filter(|m| !made.is_empty() && matches!(m.seen, Seen::Log(_))) {
         if let (Asset::Token(token), Some(from), Some(to)) = (m.asset, m.from.evm(), m.to.evm())
             && let Some(token) = token.evm()
         {
@@ -274,27 +268,48 @@ fn wrapping(facts: &EvmFacts, found: &[Movement]) -> Vec<Movement> {
         }
     }
     let mut added = Vec::new();
-    for (position, log) in candidates {
-        let (Some(holder), Some(amount)) = (log.topics.get(1).and_then(|word| word_address(&word.0)), log.data_u256(0))
-        else {
-            continue;
-        };
-        let wraps = log.topic0() == Some(DEPOSIT);
-        let (from, to) = if wraps { (Address::ZERO, holder) } else { (holder, Address::ZERO) };
-        if amount.is_zero() {
-            continue;
-        }
+    for (position, log, Made { holder, amount, is_mint }) in made {
+        let (from, to) = if is_mint { (Address::ZERO, holder) } else { (holder, Address::ZERO) };
         if let Some(count) = transfers.get_mut(&(log.address, from, to, amount)).filter(|count| **count > 0) {
             *count -= 1;
         } else {
             added.push(movement(Asset::Token(log.address.into()), from, to, amount, Seen::Log(position)));
         }
-        if !wraps && !is_traced(facts) {
+        if log.topic0() == Some(WITHDRAWAL) && !is_traced(facts) {
             // WETH9 pays out to the account it burns from, so its log also shows the native coin.
             added.push(movement(Asset::Native, log.address, holder, amount, Seen::Log(position)));
         }
     }
     added
+}
+
+/// What a token minted for its holder, or burned.
+struct Made {
+    holder: Address,
+    amount: U256,
+    is_mint: bool,
+}
+
+/// Wrapping and unwrapping, which WETH9 logs as `Deposit` and `Withdrawal`, and tokens of which a pack says how they log it. Only listed ones count:
+/// staking contracts log the same `Deposit` and mint nothing.
+fn made(facts: &EvmFacts, known: &ChainRules, log: &Log) -> Option<Made> {
+    let topic0 = log.topic0()?;
+    let (holder, amount, is_mint) = match topic0 {
+        TRANSFER => return None,
+        DEPOSIT | WITHDRAWAL if log.topics.len() == 2 && facts.chain.is_wrapped_native(log.address) => {
+            let amount = log.data_u256(0).filter(|_| log.data.len() == 32)?;
+            (log.topic_address(1)?, amount, topic0 == DEPOSIT)
+        }
+        _ => {
+            let rule = known.supply(log.address)?;
+            let is_mint = rule.minted.event.topic0 == topic0;
+            let changed = if is_mint { &rule.minted } else { &rule.burned };
+            let is_read = changed.event.topic0 == topic0 && changed.event.layout.fits(log);
+            let word = |field: &Field| field.in_log(log, 0).filter(|_| is_read);
+            (word_address(word(&changed.holder)?)?, U256::from_be_bytes(*word(&changed.amount)?), is_mint)
+        }
+    };
+    (!amount.is_zero()).then_some(Made { holder, amount, is_mint })
 }
 
 fn is_traced(facts: &EvmFacts) -> bool {

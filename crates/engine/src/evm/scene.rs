@@ -81,7 +81,7 @@ pub fn read<'a>(
             wallet.evm().filter(is_concerned).ok_or(WalletNotInTransaction)?
         }
     };
-    let gas = (perspective == facts.transaction.from).then(|| gas(facts));
+    let gas = (perspective == facts.transaction.from).then(|| facts.receipt.fee(facts.transaction.gas_price));
     let mut doubts = Vec::new();
     if outcome == Outcome::Succeeded {
         if may_hide_coin {
@@ -151,6 +151,7 @@ pub fn read<'a>(
         own: OnceCell::new(),
         links: OnceCell::new(),
         exchanged: OnceCell::new(),
+        given_up: OnceCell::new(),
     };
     Ok(EvmScene {
         scene,
@@ -207,21 +208,6 @@ pub fn mentions(log: &Log, wallet: Address) -> bool {
         || words.into_iter().any(|word| word_address(word) == Some(wallet))
 }
 
-/// Gas as the chain charged it: execution, blobs, and on OP-stack chains the L1 data fee and the operator fee.
-fn gas(facts: &EvmFacts) -> U256 {
-    let receipt = &facts.receipt;
-    let price = receipt.effective_gas_price.or(facts.transaction.gas_price).unwrap_or_default();
-    let execution = receipt.gas_used.saturating_mul(price);
-    let blobs = receipt.blob_gas_used.unwrap_or_default().saturating_mul(receipt.blob_gas_price.unwrap_or_default());
-    let operator =
-        receipt.operator_fee_scalar.unwrap_or_default().saturating_mul(receipt.gas_used) / U256::from(1_000_000_u32);
-    execution
-        .saturating_add(blobs)
-        .saturating_add(receipt.l1_fee.unwrap_or_default())
-        .saturating_add(operator)
-        .saturating_add(receipt.operator_fee_constant.unwrap_or_default())
-}
-
 /// Without a trace, native coin that reached the wallet inside the transaction shows only in its balance. The
 /// difference counts as read where a log proves the same amount, and as inferred where none does.
 fn unseen_value(
@@ -259,7 +245,10 @@ fn unseen_value(
         }
         return None;
     }
-    let proof = facts.receipt.logs.iter().position(|log| states(log, amount));
+    // What came back of what was sent is proved by a log that states what was kept.
+    let kept = sum(|m| m.from).checked_sub(amount).filter(|_| to == account);
+    let is_stated = |log: &Log| states(log, amount) || kept.is_some_and(|kept| states(log, kept));
+    let proof = facts.receipt.logs.iter().position(is_stated);
     if proof.is_none() {
         doubts.push(Doubt::BalanceDelta);
     }

@@ -13,7 +13,9 @@ pub use shapes::{CallShape, EventShape, Layout, ParamFinder, call_shape, event_s
 
 use toml::Spanned;
 
-use super::file::{AccrualRow, ActorRow, CallRow, Derive, EventRow, NftRow, PackFile, RebaseRow, TransferDirection};
+use super::file::{
+    AccrualRow, ActorRow, CallRow, Derive, EventRow, NftRow, PackFile, RebaseRow, SupplyRow, TransferDirection,
+};
 pub use super::path::Field;
 use super::reader::Reader;
 use crate::asset::NftKind;
@@ -25,6 +27,8 @@ pub enum RulePlace {
     Anywhere,
     /// The contract that the transaction calls.
     Called,
+    /// The contract that the transaction pays, without a call.
+    Paid,
     /// A token that the wallet moved.
     Moved,
     WrappedNative,
@@ -117,6 +121,7 @@ pub struct CallRule {
     pub incoming: Vec<LegSpec>,
     pub opens: Option<Opens>,
     pub zero: Option<Field>,
+    pub differ: Vec<(Field, Field)>,
     pub words: usize,
 }
 
@@ -142,6 +147,20 @@ pub struct NftRule {
     pub to: Field,
     /// Events one of which tells which it was, and where.
     pub named: Vec<(EventShape, Field)>,
+}
+
+/// A token that logs no `Transfer` when it mints and burns.
+#[derive(Debug, Clone)]
+pub struct SupplyRule {
+    pub minted: SupplyEvent,
+    pub burned: SupplyEvent,
+}
+
+#[derive(Debug, Clone)]
+pub struct SupplyEvent {
+    pub event: EventShape,
+    pub holder: Field,
+    pub amount: Field,
 }
 
 /// A receipt token that states how much its holder's balance grew.
@@ -268,6 +287,18 @@ pub fn nft(row: &NftRow) -> Result<NftRule, FaultText> {
     Ok(NftRule { kind: row.kind, from: moved.address("from")?, to: moved.address("to")?, moved, named })
 }
 
+pub fn supply(row: &SupplyRow) -> Result<SupplyRule, FaultText> {
+    if !matches!(place(row.on.get_ref())?, RulePlace::Role(_)) {
+        return Err("`on` is the role whose contracts are the tokens".to_owned());
+    }
+    let changed = |text: &Spanned<String>| {
+        let event = event_shape(text.get_ref(), None)?;
+        let (holder, amount) = (event.address("holder")?, event.word("amount")?);
+        Ok::<_, FaultText>(SupplyEvent { event, holder, amount })
+    };
+    Ok(SupplyRule { minted: changed(&row.minted)?, burned: changed(&row.burned)? })
+}
+
 pub fn event(pack: usize, stem: &str, row: &EventRow) -> Result<EventRule, FaultText> {
     let event = event_shape(row.signature.get_ref(), row.topic0.as_deref())?;
     let means = category(&row.means)?;
@@ -321,6 +352,7 @@ pub fn call(pack: usize, stem: &str, row: &CallRow) -> Result<CallRule, FaultTex
     let function = call_shape(row.signature.get_ref())?;
     let opens = row.opens.as_ref().map(|path| opens(path, row.target.as_deref(), &function)).transpose()?;
     let zero = row.zero.as_ref().map(|path| function.word(path)).transpose()?;
+    let pair = |(one, other): (&String, &String)| Ok((function.word(one)?, function.word(other)?));
     let means = row.means.as_deref().map(category).transpose()?;
     if means.is_none() && opens.is_none() {
         return Err("a call either means something or opens others".to_owned());
@@ -338,6 +370,7 @@ pub fn call(pack: usize, stem: &str, row: &CallRow) -> Result<CallRule, FaultTex
         incoming: legs::specs(&row.incoming, &function)?,
         opens,
         zero,
+        differ: row.differ.iter().map(pair).collect::<Result<_, FaultText>>()?,
         words: function.words,
     })
 }
@@ -399,6 +432,7 @@ fn place(text: &str) -> Result<RulePlace, FaultText> {
     match text {
         "anywhere" => Ok(RulePlace::Anywhere),
         "@called" => Ok(RulePlace::Called),
+        "@paid" => Ok(RulePlace::Paid),
         "@moved" => Ok(RulePlace::Moved),
         "@wrapped_native" => Ok(RulePlace::WrappedNative),
         other if other.starts_with('@') => Err(format!("no class of emitters is called `{other}`")),

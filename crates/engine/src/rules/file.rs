@@ -55,6 +55,8 @@ pub struct PackFile {
     #[serde(default)]
     pub nft: Vec<NftRow>,
     #[serde(default)]
+    pub supply: Vec<SupplyRow>,
+    #[serde(default)]
     pub accrual: Vec<AccrualRow>,
     #[serde(default)]
     pub rebase: Vec<RebaseRow>,
@@ -85,7 +87,7 @@ pub struct CaseRow {
     /// What it calls; else the account that logs first, or receives first.
     #[serde(default)]
     pub to: Option<String>,
-    /// `name(parameter=value, …)` of a call that some rule knows.
+    /// `name(parameter=value, …)` of a call that some rule knows; empty for a payment without a call.
     #[serde(default)]
     pub call: Option<String>,
     /// `from > to: 1000 A`
@@ -239,6 +241,18 @@ pub struct NftRow {
     pub moved: Spanned<String>,
     /// Events one of which then tells which NFT it was, in its parameter `id`.
     pub named: Vec<Spanned<String>>,
+}
+
+/// Tokens that tell what they mint and burn by events of their own, without a `Transfer`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SupplyRow {
+    /// The role whose contracts are the tokens.
+    pub on: Spanned<String>,
+    /// The event of a mint, with the parameters `holder` and `amount`.
+    pub minted: Spanned<String>,
+    /// The same of a burn.
+    pub burned: Spanned<String>,
 }
 
 /// A receipt token whose balance grows: what grew since the last time is stated when it is minted, burned or passed on, and minted or burned
@@ -401,6 +415,9 @@ pub struct CallRow<S = Spanned<String>> {
     /// Only when this parameter is zero: an approval of nothing is a revocation.
     #[serde(default)]
     pub zero: Option<String>,
+    /// Only when these parameters differ, as in an event.
+    #[serde(default)]
+    pub differ: BTreeMap<String, String>,
 }
 
 fn sender_only() -> Vec<String> {

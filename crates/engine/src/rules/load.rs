@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use alloy_primitives::B256;
 use alloy_primitives::map::{B256Map, SelectorMap};
+use alloy_primitives::{Address, B256};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use toml::Spanned;
 
-use super::compile::{self, AccrualRule, ActorRule, CallRule, EventRule, NftRule, RebaseRule, RulePlace};
+use super::compile::{self, AccrualRule, ActorRule, CallRule, EventRule, RebaseRule, RulePlace};
 use super::file::{EVERY_CHAIN, PackFile};
 use super::filter::PrefixFilter;
 use super::solana::{self, SOLANA, SolanaRules};
@@ -147,7 +147,7 @@ impl Loader {
 
     fn pack(&mut self, source: PackSource<'_>, file: PackFile) {
         let (pack, stem) = (self.packs.len(), source.stem);
-        let (mut faults, mut nfts) = (Vec::new(), Vec::new());
+        let (mut faults, mut nfts, mut supplies) = (Vec::new(), Vec::new(), Vec::new());
         let mut at = |signature: &Spanned<String>, what: String| {
             faults.push(source.fault(Some(signature.span()), format!("`{}`: {what}", signature.get_ref())));
         };
@@ -167,6 +167,12 @@ impl Loader {
             match compile::nft(row) {
                 Ok(rule) => nfts.push((&row.on, Arc::new(rule))),
                 Err(what) => at(&row.moved, what),
+            }
+        }
+        for row in &file.supply {
+            match compile::supply(row) {
+                Ok(rule) => supplies.push((&row.on, Arc::new(rule))),
+                Err(what) => at(&row.minted, what),
             }
         }
         for row in &file.accrual {
@@ -227,7 +233,12 @@ impl Loader {
         self.faults.extend(faults);
         self.contracts(&source, pack, &file);
         for (role, rule) in nfts {
-            self.nfts(&source, &file, role, &rule);
+            let insert = |chain: &mut ChainRules, address| chain.nfts.insert(address, Arc::clone(&rule)).is_some();
+            self.logged_otherwise(&source, &file, role, insert);
+        }
+        for (role, rule) in supplies {
+            let insert = |chain: &mut ChainRules, address| chain.supplies.insert(address, Arc::clone(&rule)).is_some();
+            self.logged_otherwise(&source, &file, role, insert);
         }
         self.factories(&source, pack, &file);
         self.faults.extend(roles(&source, &file));
@@ -273,14 +284,20 @@ impl Loader {
         }
     }
 
-    /// Addresses that do not parse were found before.
-    fn nfts(&mut self, source: &PackSource<'_>, file: &PackFile, role: &Spanned<String>, rule: &Arc<NftRule>) {
+    /// Contracts whose logs are not as the standards ask. `insert` tells whether one was there before; addresses that do not parse were found before.
+    fn logged_otherwise(
+        &mut self,
+        source: &PackSource<'_>,
+        file: &PackFile,
+        role: &Spanned<String>,
+        insert: impl Fn(&mut ChainRules, Address) -> bool,
+    ) {
         let chains = file.contracts.get(role.get_ref()).into_iter().flatten();
         for (slug, addresses) in chains.filter(|(slug, _)| *slug != SOLANA) {
             let chain = self.chains.entry(slug.clone()).or_default();
             for address in addresses.iter().filter_map(|text| compile::address(text.get_ref()).ok()) {
-                if chain.nfts.insert(address, Arc::clone(rule)).is_some() {
-                    let what = format!("another row says how the NFTs of {address} are logged");
+                if insert(chain, address) {
+                    let what = format!("another row says how {address} logs its tokens");
                     self.faults.push(source.fault(Some(role.span()), what));
                 }
             }
@@ -377,11 +394,14 @@ fn roles(source: &PackSource<'_>, file: &PackFile) -> Vec<Fault> {
     let held = file.event.iter().flat_map(|row| row.holds.values().map(|role| (role, &row.signature)));
     let instructions = file.instruction.iter().map(|row| (row.on.get_ref(), &row.on));
     let nfts = file.nft.iter().map(|row| (row.on.get_ref(), &row.on));
+    let supplies = file.supply.iter().map(|row| (row.on.get_ref(), &row.on));
     let rebases = file.rebase.iter().flat_map(|row| {
         std::iter::once((row.role.get_ref(), &row.role)).chain(row.by.iter().map(|by| (by, &row.role)))
     });
     let mut used = BTreeSet::new();
-    for (role, at) in instructions.chain(nfts).chain(held).chain(events).chain(calls).chain(actors).chain(transfers) {
+    for (role, at) in
+        instructions.chain(nfts).chain(supplies).chain(held).chain(events).chain(calls).chain(actors).chain(transfers)
+    {
         let is_class = role == "anywhere" || role.starts_with('@');
         if !is_class && !file.contracts.contains_key(role) {
             let what = format!("a rule stands on role `{role}`, which has no contracts");

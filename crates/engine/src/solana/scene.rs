@@ -164,6 +164,7 @@ pub fn read<'a>(
         own: OnceCell::new(),
         links: OnceCell::new(),
         exchanged: OnceCell::new(),
+        given_up: OnceCell::new(),
     };
     let rents = ledger.as_ref().map_or_else(Vec::new, Ledger::rents);
     let lost = ledger.as_ref().map_or_else(Vec::new, |ledger| ledger.lost(wallet));

@@ -1,11 +1,14 @@
 //! The `call` source: what was asked for. Amounts in calldata are what was asked for and not what moved, so a call names assets and
 //! parties only.
 
-use alloy_primitives::{Address, U160, address};
+use std::ops::RangeInclusive;
+
+use alloy_primitives::{Address, U160, U256, address};
 
 use super::calldata::{self, CALLS_MAX, Calldata, ContractCall};
 use super::explain::{Speaker, Words, explain};
 use super::matched::{another, crossed, is_for_perspective};
+use super::trust::EmitterTrust;
 use crate::asset::{Account, Asset, Movement};
 use crate::category::Category;
 use crate::evm::LOGS_MAX;
@@ -14,7 +17,7 @@ use crate::evm::scene::{EvmScene, mentions};
 use crate::legs::{Direction, Leg, has_contract};
 use crate::opinion::{Opinion, Source, Strength};
 use crate::rules::Rules;
-use crate::rules::compile::{CallRule, RulePlace};
+use crate::rules::compile::{CallRule, Field, RulePlace};
 use crate::scene::Outcome;
 use crate::shares::Shares;
 use crate::sources::Opinions;
@@ -66,7 +69,7 @@ fn asked(scene: &EvmScene<'_>, rules: &Rules, is_cut: &mut bool) -> Vec<Opinion>
         }
         let Some(call) = Calldata::split(input) else { continue };
         for rule in rules.calls(&call.selector) {
-            let Some(strength) = rule_strength(scene, rule, target) else { continue };
+            let Some(trust) = rule_trust(scene, rule, target) else { continue };
             match &rule.opens {
                 Some(opens) if depth < CALL_DEPTH_MAX => {
                     let inside = calldata::open(&call, opens, target, scene.perspective);
@@ -75,7 +78,7 @@ fn asked(scene: &EvmScene<'_>, rules: &Rules, is_cut: &mut bool) -> Vec<Opinion>
                 Some(_) => *is_cut = true,
                 // Calls inside an envelope are those of the actor; for a receiver only a direct transfer counts.
                 None if depth > 0 && !scene.acts => {}
-                None => found.extend(opinion(scene, rules, rule, &call, target, strength)),
+                None => found.extend(opinion(scene, rules, rule, &call, target, trust)),
             }
         }
     }
@@ -86,7 +89,7 @@ fn asked(scene: &EvmScene<'_>, rules: &Rules, is_cut: &mut bool) -> Vec<Opinion>
     }
     // Permissions and bare calls are believed only when no account's assets moved.
     found.retain(|opinion| !is_quiet(opinion.category) || scene.movements.is_empty());
-    if found.is_empty() && scene.movements.is_empty() && scene.acts {
+    if found.is_empty() && scene.movements.is_empty() && scene.acts && !has_account_inside(scene) {
         found.push(bare(scene, "evm/call", Category::ContractCall));
     }
     found.extend(to_oneself(scene));
@@ -94,6 +97,27 @@ fn asked(scene: &EvmScene<'_>, rules: &Rules, is_cut: &mut bool) -> Vec<Opinion>
         found.push(bare(scene, "evm/nothing-moved", Category::ContractCall));
     }
     found
+}
+
+/// Whether a contract that no pack lists tells of the wallet together with an amount: it may keep accounts inside, where a trade or a bet moves no token.
+/// What a listed one does is said by its rules.
+fn has_account_inside(scene: &EvmScene<'_>) -> bool {
+    let logs = scene.facts.contract_logs().filter(|log| scene.known.holders(log.address).is_empty());
+    logs.filter(|log| mentions(log, scene.perspective)).any(has_amount)
+}
+
+/// A smaller word is an id, a count or an amount too small to matter.
+const AMOUNT_MIN: u64 = 100_000;
+/// A longer word is a hash, a name or an address.
+const AMOUNT_BITS_MAX: usize = 96;
+/// A word in this range is a time: Unix seconds of the years 2008 to 2039.
+const TIMES: RangeInclusive<u64> = 1_200_000_000..=2_200_000_000;
+
+fn has_amount(log: &Log) -> bool {
+    let words = log.data.chunks_exact(32).map(U256::from_be_slice);
+    let words = words.chain(log.topics.iter().skip(1).map(|topic| U256::from_be_bytes(topic.0)));
+    let is_time = |word: U256| u64::try_from(word).is_ok_and(|word| TIMES.contains(&word));
+    words.into_iter().any(|word| word >= U256::from(AMOUNT_MIN) && word.bit_len() <= AMOUNT_BITS_MAX && !is_time(word))
 }
 
 /// Assets moved between others, and the wallet that asks only sent the transaction: no contract said anything of it, and none that was called or
@@ -118,7 +142,7 @@ fn depositor(scene: &EvmScene<'_>, rules: &Rules, target: Address) -> Option<Acc
     let transaction = &scene.facts.transaction;
     if target != scene.perspective {
         let call = Calldata::split(transaction.input.as_ref())?;
-        let told = rules.calls(&call.selector).iter().filter(|rule| rule_strength(scene, rule, target).is_some());
+        let told = rules.calls(&call.selector).iter().filter(|rule| rule_trust(scene, rule, target).is_some());
         let mut told = told.filter(|rule| is_complete(rule, &call) && is_for_perspective(scene, &rule.who, &call));
         return told.find_map(|rule| another(scene, rules, &rule.whose, &call));
     }
@@ -136,14 +160,22 @@ fn is_quiet(category: Category) -> bool {
     matches!(category, Category::Approval | Category::Revoke | Category::ContractCall)
 }
 
-fn rule_strength(scene: &EvmScene<'_>, rule: &CallRule, target: Address) -> Option<Strength> {
-    let chain = &scene.facts.chain;
-    match &rule.place {
-        RulePlace::Role(role) => scene.known.holds_role(target, rule.pack, role).then_some(Strength::Verified),
-        RulePlace::WrappedNative => chain.is_wrapped_native(target).then_some(Strength::Verified),
-        RulePlace::Anywhere | RulePlace::Called => Some(Strength::Standard),
-        RulePlace::Moved => has_contract(&scene.legs, target.into()).then_some(Strength::Standard),
-    }
+/// `None` when the rule does not apply to what was called. As with events, a rule for any contract counts as verified where a pack lists this one;
+/// but to move or to approve a listed token is no act of its protocol.
+fn rule_trust(scene: &EvmScene<'_>, rule: &CallRule, target: Address) -> Option<EmitterTrust> {
+    let (applies, is_listed) = match &rule.place {
+        RulePlace::Role(role) => (scene.known.holds_role(target, rule.pack, role), true),
+        RulePlace::WrappedNative => (scene.facts.chain.is_wrapped_native(target), true),
+        RulePlace::Anywhere | RulePlace::Called => (true, false),
+        // What is paid is not called.
+        RulePlace::Paid => (false, false),
+        RulePlace::Moved => (has_contract(&scene.legs, target.into()), false),
+    };
+    let is_act = rule.means.is_some_and(|means| !means.is_plain_transfer() && !is_quiet(means));
+    let voucher = || is_act.then(|| scene.known.vouchers(target).next()).flatten();
+    let verified = |pack| EmitterTrust { strength: Strength::Verified, pack };
+    let unlisted = EmitterTrust { strength: Strength::Standard, pack: rule.pack };
+    applies.then(|| if is_listed { verified(rule.pack) } else { voucher().map_or(unlisted, verified) })
 }
 
 fn opinion(
@@ -152,25 +184,33 @@ fn opinion(
     rule: &CallRule,
     call: &Calldata<'_>,
     target: Address,
-    strength: Strength,
+    trust: EmitterTrust,
 ) -> Option<Opinion> {
     let category = rule.means?;
     let zero_asked =
         rule.zero.as_ref().is_none_or(|field| call.amount(field, 0).is_some_and(|amount| amount.is_zero()));
-    if !is_complete(rule, call) || !zero_asked || !is_for_perspective(scene, &rule.who, call) {
+    let differs = |(one, other): &(Field, Field)| {
+        let both = call.amount(one, 0).zip(call.amount(other, 0));
+        both.is_some_and(|(one, other)| one != other)
+    };
+    if !is_complete(rule, call)
+        || !zero_asked
+        || !rule.differ.iter().all(differs)
+        || !is_for_perspective(scene, &rule.who, call)
+    {
         return None;
     }
-    let is_verified = strength == Strength::Verified || scene.known.vouchers(target).next().is_some();
+    let is_verified = trust.strength == Strength::Verified || scene.known.vouchers(target).next().is_some();
     let speaker = Speaker { contract: target, pack: rule.pack, means: category, is_verified, is_loose: false };
     let tied = explain(scene, &rule.out, &rule.incoming, speaker, call);
     // What was asked for still agrees or disagrees with what others saw, but decides nothing.
     let loose = || explain(scene, &rule.out, &rule.incoming, Speaker { is_loose: true, ..speaker }, call);
     let (explained, strength) = match tied {
-        Some(explained) => (explained, strength),
+        Some(explained) => (explained, trust.strength),
         None => (loose()?, Strength::Suggested),
     };
     Some(Opinion {
-        protocol: (strength == Strength::Verified).then(|| rules.protocol(rule.pack)).flatten(),
+        protocol: (strength == Strength::Verified).then(|| rules.protocol(trust.pack)).flatten(),
         speaker: (strength != Strength::Verified).then(|| target.into()),
         whose: another(scene, rules, &rule.whose, call),
         ..Opinion::new(Source::Call, rule.id.clone(), category, strength, explained)

@@ -151,8 +151,8 @@ fn one(
         let is_other = nearest.is_some_and(|nearest| nearest != Some(at));
         // An NFT mint explains no fungible token.
         let is_fungible_mint = speaker.means == Category::NftMint && direction == Direction::In && !leg.asset.is_nft();
-        let is_kept =
-            matches!(spec.what, LegSubject::Through(_)) && !party.is_some_and(|party| gave_up(scene, party, leg.asset));
+        let is_kept = matches!(spec.what, LegSubject::Through(_))
+            && !party.is_some_and(|party| scene.gave_up(party.into(), leg.asset));
         if !has_id
             || is_kept
             || is_fungible_mint
@@ -186,12 +186,6 @@ fn one(
         explained.add(Share { leg: at, amount: net.amount, tie, is_mirror, moves: net.moves });
     }
     Some(found)
-}
-
-/// Whether the account burned some of the asset, or gave it back to the contract that made it.
-fn gave_up(scene: &EvmScene<'_>, account: Address, asset: Asset) -> bool {
-    let is_end = |to: Account| to.is_zero() || asset.contract() == Some(to);
-    scene.movements.iter().any(|m| m.from == Account::from(account) && m.asset == asset && is_end(m.to))
 }
 
 /// The absolute value of a signed word; zero for one that is not below zero.

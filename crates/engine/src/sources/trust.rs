@@ -25,6 +25,7 @@ pub fn trust(scene: &EvmScene<'_>, rule: &EventRule, emitter: Address, holders: 
         RulePlace::WrappedNative => chain.is_wrapped_native(emitter),
         RulePlace::Anywhere => true,
         RulePlace::Called => scene.facts.transaction.to == Some(emitter),
+        RulePlace::Paid => is_paid(scene, emitter),
         RulePlace::Moved => has_contract(&scene.legs, emitter.into()),
     };
     if !listens {
@@ -32,7 +33,7 @@ pub fn trust(scene: &EvmScene<'_>, rule: &EventRule, emitter: Address, holders: 
     }
     let vouched = match rule.place {
         RulePlace::Role(_) | RulePlace::WrappedNative => Some(rule.pack),
-        RulePlace::Anywhere | RulePlace::Called | RulePlace::Moved => {
+        RulePlace::Anywhere | RulePlace::Called | RulePlace::Paid | RulePlace::Moved => {
             holders.iter().find(|holder| !holder.is_quiet).map(|holder| holder.pack)
         }
     };
@@ -40,6 +41,11 @@ pub fn trust(scene: &EvmScene<'_>, rule: &EventRule, emitter: Address, holders: 
         Some(pack) => EmitterTrust { strength: Strength::Verified, pack },
         None => EmitterTrust { strength: Strength::Standard, pack: rule.pack },
     })
+}
+
+fn is_paid(scene: &EvmScene<'_>, emitter: Address) -> bool {
+    let transaction = &scene.facts.transaction;
+    transaction.to == Some(emitter) && transaction.input.is_empty() && !transaction.value.is_zero()
 }
 
 /// A pool that no pack lists is verified when its address is derived from a listed factory.

@@ -130,6 +130,7 @@ impl SignedRow for CallRow {
                 opens: row.opens,
                 target: row.target,
                 zero: row.zero,
+                differ: row.differ,
             }
         };
         written.signature.0.iter().map(one).collect()
