@@ -30,7 +30,7 @@ use crate::question::Question;
 use crate::read::FamilyScene;
 use crate::rules::abi;
 use crate::rules::compile::{self, CallShape, EventShape, Field, ParamFinder};
-use crate::rules::file::{CaseRow, Derive, EVERY_CHAIN, PackFile};
+use crate::rules::file::{CaseRow, CreatedRow, Derive, EVERY_CHAIN, PackFile};
 use crate::rules::solana::SOLANA;
 use crate::rules::{Fault, Pack, Rules};
 use crate::scene::Scene;
@@ -319,12 +319,23 @@ impl EvmStage<'_> {
     fn role(&self, name: &str) -> Result<Address, String> {
         let (role, place) = name.split_once('.').map_or((name, Ok(1)), |(role, place)| (role, place.parse::<usize>()));
         let place = place.map_err(|_| format!("`{name}` is no place among a role's contracts"))?;
-        let chains = self.file.contracts.get(role).ok_or_else(|| format!("nobody is called `{role}`"))?;
-        let here = chains.get(self.chain).into_iter().chain(chains.get(EVERY_CHAIN)).flatten();
-        let contract = here.into_iter().nth(place.saturating_sub(1));
-        compile::address(
-            contract.ok_or_else(|| format!("role `{role}` has no such contract on {}", self.chain))?.get_ref(),
-        )
+        let listed = self.file.contracts.get(role);
+        let created: Vec<&CreatedRow> = self.file.created.iter().filter(|row| row.role.get_ref() == role).collect();
+        if listed.is_none() && created.is_empty() {
+            return Err(format!("nobody is called `{role}`"));
+        }
+        let chains = || [self.chain, EVERY_CHAIN].into_iter();
+        let listed =
+            listed.into_iter().flat_map(|chains_of| chains().filter_map(|chain| chains_of.get(chain))).flatten();
+        let listed = listed.map(|text| compile::address(text.get_ref()));
+        let factories = created.iter().flat_map(|row| {
+            let texts = chains().filter_map(|chain| row.at.get(chain)).flatten();
+            texts.map(|text| (compile::address(text.get_ref()), *row.count.get_ref()))
+        });
+        let made = factories
+            .flat_map(|(factory, count)| (1..=count).map(move |nonce| factory.clone().map(|it| it.create(nonce))));
+        let contract = listed.chain(made).nth(place.saturating_sub(1));
+        contract.unwrap_or_else(|| Err(format!("role `{role}` has no such contract on {}", self.chain)))
     }
 
     /// The address of the pool of these tokens, by the first factory of the pack on this chain.

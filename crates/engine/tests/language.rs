@@ -135,11 +135,37 @@ fn constructs_that_nobody_knows_are_refused() {
             17,
             "`on` is the role",
         ),
+        (&created("pool", 0), 16, "`count` is 0, not 1 to 5000"),
+        (&created("pool", 5_001), 16, "`count` is 5001, not 1 to 5000"),
+        (&created("gauge", 1), 15, "no rule uses role `gauge`; where"),
+        (&created("pool", 1).replace("c0a4", "C0a4"), 17, "created.ethereum: "),
         (&nft.repeat(2), 21, "another row says how 0x00000000000000000000000000000000000000bb logs its tokens"),
     ] {
         let said = refused(&format!("{sound}{more}"));
         assert!(said.starts_with(&format!("mine.toml:{line}: ")) && said.contains(expected), "{expected}: {said}");
     }
+}
+
+/// The factory of the first Uniswap, and exchanges that it made.
+fn created(role: &str, count: u64) -> String {
+    let at = "at = { ethereum = [\"0xc0a47dFe034B400B47bDaD5FecDa2621de6c4d95\"] }";
+    format!("\n[[created]]\nrole = \"{role}\"\ncount = {count}\n{at}\n")
+}
+
+#[test]
+fn what_a_factory_made_has_the_role_that_its_pack_gives_it_unless_it_is_listed() {
+    let (first, last) =
+        (address!("2c4bd064b998838076fa341a83d007fc2fa50957"), address!("7cfab87aac0899c093235b342ac0e5b1acf159eb"));
+    let pack = format!("{HEAD}vouches = [\"pool\", \"exchange\"]\n{CONTRACTS}{}", created("exchange", 1_700));
+    let rules = Rules::of(&[("mine", &pack)]).expect("it loads");
+    let known = rules.on("ethereum");
+    assert!(known.holds_role(first, 0, "exchange") && known.holds_role(last, 0, "exchange"));
+    assert!(!rules.on("base").holds_role(first, 0, "exchange"), "the same address elsewhere is another contract");
+    assert!(!known.holds_role(POOL, 0, "exchange"));
+    let listed = pack.replace("0x00000000000000000000000000000000000000bb", &last.to_string());
+    let rules = Rules::of(&[("mine", &listed)]).expect("it loads");
+    let known = rules.on("ethereum");
+    assert!(known.holds_role(last, 0, "pool") && !known.holds_role(last, 0, "exchange"));
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use alloy_primitives::{B256, U256};
 
 use super::EvmFacts;
-use super::movements::TRANSFER;
+use super::movements::{APPROVAL, TRANSFER};
 use crate::rules::ChainRules;
 
 /// What a transaction costs before its calldata.
@@ -17,8 +17,6 @@ const REFUNDS_SMALL_SINCE: i64 = 1_704_067_200;
 const LONDON: u64 = 2;
 /// Type of transactions that get gas back for authorisations.
 const AUTHORISING: u64 = 4;
-/// `Approval(address,address,uint256)`
-const APPROVAL: B256 = alloy_primitives::b256!("8c5be1e5ebec7d5bd14f71427d1e84f3dd0314c0f7b2291e5b200ac8c7c3b925");
 
 /// Calls of ERC-20 that move the token and nothing else: `transfer`, `transferFrom`, `approve`, `increaseAllowance`, `decreaseAllowance`.
 const TOKEN_CALLS: [[u8; 4]; 5] = [

@@ -48,6 +48,8 @@ pub struct PackFile {
     pub holds_positions: bool,
     #[serde(default)]
     pub factory: Vec<FactoryRow>,
+    #[serde(default)]
+    pub created: Vec<CreatedRow>,
     #[serde(default, deserialize_with = "each_signature")]
     pub event: Vec<EventRow>,
     #[serde(default, deserialize_with = "each_signature")]
@@ -228,6 +230,18 @@ pub enum Derive {
     UniswapV3,
     /// As v3, but the fee is no part of the address.
     Algebra,
+}
+
+/// What a factory made, one after another: each address follows from the factory's and a count (CREATE). Only for factories that make nothing but
+/// the protocol's own code: where the caller chooses the code, an address proves nothing.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CreatedRow {
+    pub role: Spanned<String>,
+    /// The factory has made at most this many.
+    pub count: Spanned<u64>,
+    /// Chain slug (or `every`) to the factories.
+    pub at: BTreeMap<String, Vec<Spanned<String>>>,
 }
 
 /// NFTs that are logged otherwise than ERC-721 asks: who moved in one log, and which one in the next of others.

@@ -1,6 +1,8 @@
-//! Most topics and most contracts of a transaction are in no pack. One bit per first two bytes of a hash tells so without a search.
+//! Most topics and most contracts of a transaction are in no pack. One bit per beginning of a hash tells so without a search.
 
-const WORDS: usize = 1 << 10;
+/// Of each hash; one chain's contracts are some ten thousands.
+const BITS: u32 = 18;
+const WORDS: usize = 1 << (BITS - u64::BITS.ilog2());
 
 /// Which beginnings occur. What it does not hold is certainly absent.
 #[derive(Debug, Clone)]
@@ -29,8 +31,8 @@ impl PrefixFilter {
 }
 
 fn place(hash: &[u8]) -> Option<(usize, u64)> {
-    let beginning = u16::from_be_bytes(*hash.first_chunk()?);
-    Some((usize::from(beginning >> 6), 1 << (beginning & 63)))
+    let beginning = u32::from_be_bytes(*hash.first_chunk()?) >> (u32::BITS - BITS);
+    Some((usize::try_from(beginning / u64::BITS).ok()?, 1 << (beginning % u64::BITS)))
 }
 
 #[cfg(test)]
@@ -39,9 +41,9 @@ mod tests {
 
     #[test]
     fn what_was_put_in_may_be_held_and_nothing_else_is_but_by_its_beginning() {
-        let filter = PrefixFilter::of([[0x12_u8, 0x34, 0x56].as_slice(), &[0xff, 0xff]].into_iter());
-        assert!(filter.may_hold(&[0x12, 0x34, 0x56]) && filter.may_hold(&[0xff, 0xff, 0x01]));
-        assert!(filter.may_hold(&[0x12, 0x34, 0x99]), "only the beginning is looked at");
-        assert!(!filter.may_hold(&[0x12, 0x35]) && !filter.may_hold(&[0x00, 0x00]) && !filter.may_hold(&[0x12]));
+        let filter = PrefixFilter::of([[0x12_u8, 0x34, 0x56, 0x78].as_slice(), &[0xff; 4]].into_iter());
+        assert!(filter.may_hold(&[0x12, 0x34, 0x56, 0x78]) && filter.may_hold(&[0xff, 0xff, 0xff, 0x01, 0x02]));
+        assert!(filter.may_hold(&[0x12, 0x34, 0x56, 0x99]), "only the beginning is looked at");
+        assert!(!filter.may_hold(&[0x12, 0x35, 0, 0]) && !filter.may_hold(&[0; 4]) && !filter.may_hold(&[0x12, 0x34]));
     }
 }

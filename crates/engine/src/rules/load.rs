@@ -21,6 +21,8 @@ use super::{ChainRules, Factory, Families, Fault, Holder, Lines, Pack, Rules, Tr
 
 /// Public pages that tell where a pack's addresses were checked.
 const SOURCES_MIN: usize = 2;
+/// Each address is computed when the packs are loaded; the factories that have made more are those of wallets, whose code proves nothing.
+const CREATED_MAX: u64 = 5_000;
 
 #[derive(Default)]
 pub(super) struct Loader {
@@ -241,9 +243,11 @@ impl Loader {
             self.logged_otherwise(&source, &file, role, insert);
         }
         self.factories(&source, pack, &file);
+        self.created(&source, pack, &file);
         self.faults.extend(roles(&source, &file));
         let sources: BTreeSet<&String> = file.links.iter().collect();
-        if sources.len() < SOURCES_MIN && !(file.contracts.is_empty() && file.factory.is_empty()) {
+        let has_addresses = !(file.contracts.is_empty() && file.factory.is_empty() && file.created.is_empty());
+        if sources.len() < SOURCES_MIN && has_addresses {
             let what = "addresses need `links` to two independent sources that name them";
             self.faults.push(source.fault(None, what.to_owned()));
         }
@@ -330,6 +334,35 @@ impl Loader {
         }
     }
 
+    /// Where a pack also lists what a factory made, the list says which role it has.
+    fn created(&mut self, source: &PackSource<'_>, pack: usize, file: &PackFile) {
+        for row in &file.created {
+            let count = *row.count.get_ref();
+            if !(1..=CREATED_MAX).contains(&count) {
+                let what = format!("`count` is {count}, not 1 to {CREATED_MAX}");
+                self.faults.push(source.fault(Some(row.count.span()), what));
+                continue;
+            }
+            let role: Arc<str> = row.role.get_ref().as_str().into();
+            let is_quiet = file.quiet.contains(row.role.get_ref());
+            for (slug, text) in row.at.iter().flat_map(|(slug, all)| all.iter().map(move |text| (slug, text))) {
+                match compile::address(text.get_ref()) {
+                    Ok(factory) => {
+                        let chain = self.chains.entry(slug.clone()).or_default();
+                        // A contract counts what it makes from one.
+                        for made in (1..=count).map(|nonce| factory.create(nonce)) {
+                            let holders = chain.contracts.entry(made).or_default();
+                            if !holders.iter().any(|holder| holder.pack == pack) {
+                                holders.push(Holder { pack, role: Arc::clone(&role), is_quiet });
+                            }
+                        }
+                    }
+                    Err(what) => self.faults.push(source.fault(Some(text.span()), format!("created.{slug}: {what}"))),
+                }
+            }
+        }
+    }
+
     fn tokens(&mut self, source: &PackSource<'_>, slug: &str, file: TokenFile) {
         for pair in &file.pair {
             let read = |text: &Spanned<String>| {
@@ -398,34 +431,38 @@ fn roles(source: &PackSource<'_>, file: &PackFile) -> Vec<Fault> {
     let rebases = file.rebase.iter().flat_map(|row| {
         std::iter::once((row.role.get_ref(), &row.role)).chain(row.by.iter().map(|by| (by, &row.role)))
     });
+    let made: BTreeSet<&String> = file.created.iter().map(|row| row.role.get_ref()).collect();
+    let is_anywhere = |role: &String| file.contracts.contains_key(role) || made.contains(role);
     let mut used = BTreeSet::new();
     for (role, at) in
         instructions.chain(nfts).chain(supplies).chain(held).chain(events).chain(calls).chain(actors).chain(transfers)
     {
         let is_class = role == "anywhere" || role.starts_with('@');
-        if !is_class && !file.contracts.contains_key(role) {
+        if !is_class && !is_anywhere(role) {
             let what = format!("a rule stands on role `{role}`, which has no contracts");
             faults.push(source.fault(Some(at.span()), what));
         }
         used.insert(role.as_str());
     }
-    for (role, at) in rebases.filter(|(role, _)| !file.contracts.contains_key(*role)) {
+    for (role, at) in rebases.filter(|(role, _)| !is_anywhere(role)) {
         let what = format!("balances of role `{role}` change, which has no contracts");
         faults.push(source.fault(Some(at.span()), what));
     }
     for role in &file.vouches {
-        if !file.contracts.contains_key(role) {
+        if !is_anywhere(role) {
             faults.push(source.fault(None, format!("`vouches` names role `{role}`, which has no contracts")));
         }
         if !used.insert(role.as_str()) {
             faults.push(source.fault(None, format!("`vouches` names role `{role}`, on which a rule stands")));
         }
     }
-    for role in file.quiet.iter().filter(|role| !file.contracts.contains_key(*role)) {
+    for role in file.quiet.iter().filter(|role| !is_anywhere(role)) {
         faults.push(source.fault(None, format!("`quiet` names role `{role}`, which has no contracts")));
     }
-    for (role, chains) in file.contracts.iter().filter(|(role, _)| !used.contains(role.as_str())) {
-        let first = chains.values().flatten().next().map(Spanned::span);
+    let listed = file.contracts.iter().map(|(role, chains)| (role, chains.values().flatten().next()));
+    let created = file.created.iter().map(|row| (row.role.get_ref(), Some(&row.role)));
+    for (role, first) in listed.chain(created).filter(|(role, _)| !used.contains(role.as_str())) {
+        let first = first.map(Spanned::span);
         let what = format!("no rule uses role `{role}`; where its contracts only lend their word, `vouches` says so");
         faults.push(source.fault(first, what));
     }

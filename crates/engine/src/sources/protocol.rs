@@ -13,6 +13,7 @@ use super::trust::trust;
 use crate::asset::{Account, Asset};
 use crate::category::Category;
 use crate::evm::json::Log;
+use crate::evm::movements::{APPROVAL, TRANSFER};
 use crate::evm::scene::EvmScene;
 use crate::evm::{LOGS_MAX, actor};
 use crate::legs::{Direction, position};
@@ -157,16 +158,19 @@ fn transfer(rules: &Rules, rule: &TransferRule, pack: usize, leg: usize, amount:
 }
 
 /// A name for the protocol even where no rule decided: of a contract that some pack vouches for, the called one first, then
-/// those that log of the wallet; else of a protocol whose own event tells of the wallet, or carried its action.
+/// those that log of the wallet; else of a protocol whose own event tells of the wallet, or carried its action; else of a token that only
+/// moved, which says least.
 pub fn named(scene: &EvmScene<'_>, rules: &Rules) -> Option<Arc<str>> {
     let logs = || scene.facts.receipt.logs.iter().take(LOGS_MAX);
     let wallet = scene.perspective.into_word();
     let of_wallet = |log: &&Log| log.topics.iter().skip(1).any(|topic| *topic == wallet);
+    let is_act = |log: &&Log| log.topic0().is_some_and(|topic0| topic0 != TRANSFER && topic0 != APPROVAL);
     let vouched = |log: &Log| scene.known.vouchers(log.address).find_map(|pack| rules.protocol(pack));
     called(scene, rules)
-        .or_else(|| logs().filter(of_wallet).find_map(vouched))
-        .or_else(|| logs().find_map(vouched))
+        .or_else(|| logs().filter(is_act).filter(of_wallet).find_map(vouched))
+        .or_else(|| logs().filter(is_act).find_map(vouched))
         .or_else(|| logs().find_map(|log| by_own_event(scene, rules, log)))
+        .or_else(|| logs().find_map(vouched))
 }
 
 fn by_own_event(scene: &EvmScene<'_>, rules: &Rules, log: &Log) -> Option<Arc<str>> {

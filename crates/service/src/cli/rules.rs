@@ -115,7 +115,7 @@ fn page(pack: &Pack, treatments: &Treatments) -> String {
 }
 
 fn places(file: &PackFile, out: &mut String) {
-    if file.contracts.is_empty() && file.factory.is_empty() {
+    if file.contracts.is_empty() && file.factory.is_empty() && file.created.is_empty() {
         return;
     }
     let _ = writeln!(out, "\n## Where it stands");
@@ -132,6 +132,12 @@ fn places(file: &PackFile, out: &mut String) {
     for factory in &file.factory {
         let _ = writeln!(out, "\npools that prove their factory by their address");
         for (chain, address) in factory.at.iter().flat_map(|(chain, all)| all.iter().map(move |one| (chain, one))) {
+            let _ = writeln!(out, "  {chain:<14} {}", address.get_ref());
+        }
+    }
+    for row in &file.created {
+        let _ = writeln!(out, "\n{}, up to {} made by each of these", row.role.get_ref(), row.count.get_ref());
+        for (chain, address) in row.at.iter().flat_map(|(chain, all)| all.iter().map(move |one| (chain, one))) {
             let _ = writeln!(out, "  {chain:<14} {}", address.get_ref());
         }
     }
