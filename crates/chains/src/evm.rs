@@ -1,6 +1,7 @@
 //! One EVM chain: the few calls that a transaction's facts take, asked together so that they share requests.
 
 pub(crate) mod dialect;
+mod explored;
 mod given;
 mod kept;
 mod parts;
@@ -113,8 +114,10 @@ impl ServedChain for EvmChain {
             .all(|change| change.before.is_some() && change.after.is_some() && change.sent.is_some());
         match facts.internal {
             _ if !has_balances || facts.given.values().any(Option::is_none) => Completeness::Partial,
-            InternalValue::Traced { .. } | InternalValue::NotAsked => Completeness::Whole,
-            InternalValue::Untraceable if self.can_trace() => Completeness::Partial,
+            InternalValue::Traced { .. } | InternalValue::Listed { .. } | InternalValue::NotAsked => {
+                Completeness::Whole
+            }
+            InternalValue::Untraceable if self.can_trace() || self.node.explorer.is_some() => Completeness::Partial,
             InternalValue::Untraceable => Completeness::Unsupported,
         }
     }

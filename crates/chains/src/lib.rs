@@ -22,5 +22,5 @@ pub use family::Completeness;
 pub use memory::{Forgetful, TokenMemory};
 pub use registry::Registry;
 pub use resolve::{Fetched, Upstreams};
-pub use rpc::{Node, UNSUPPORTED_SECONDS_MAX};
+pub use rpc::{EXPLORER_PER_SECOND, ExplorerFault, Node, UNSUPPORTED_SECONDS_MAX};
 pub use tape::{Recorder, Tape};

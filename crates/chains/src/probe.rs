@@ -5,6 +5,7 @@ pub(crate) mod line;
 
 use std::time::Duration;
 
+use alloy_primitives::B256;
 use engine::Chain;
 use serde::Serialize;
 use serde_json::json;
@@ -13,6 +14,7 @@ use tokio::time::Instant;
 pub use crate::evm::probe::{Depth, Evm};
 use crate::families;
 pub use crate::families::FamilySeen;
+use crate::rpc::{EXPLORER_PER_SECOND, Explorer, ExplorerFault};
 pub use crate::solana::probe::Solana;
 use line::ProbeConnection;
 pub use line::{Failure, ProbedHead};
@@ -43,6 +45,12 @@ pub async fn probe(chain: &Chain, url: &str) -> Result<EndpointReport, Failure> 
     let latency_millis = latency(&line, family.timed_method).await?;
     let (batch_calls, (head, family)) = tokio::join!(batches(&line, family.timed_method), (family.probe)(&line));
     Ok(EndpointReport { latency_millis, clock_ahead_seconds: line.clock_ahead(), batch_calls, head, family })
+}
+
+/// Whether an explorer answers: of a transaction that does not exist it lists nothing.
+pub async fn explorer(chain: &Chain, url: &str) -> Result<(), ExplorerFault> {
+    let explorer = Explorer::new(url, EXPLORER_PER_SECOND)?;
+    explorer.internal_rows(&chain.slug, B256::ZERO).await.map(drop)
 }
 
 /// One after the other. The first, which also opens the connection, decides whether the endpoint answers at all.

@@ -4,6 +4,7 @@
 pub(crate) mod connection;
 mod delivery;
 mod dialect;
+mod explorer;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
 mod head;
@@ -28,6 +29,8 @@ use crate::error::{CallError, UpstreamError};
 use crate::tape::{Recorder, Tape};
 use delivery::{Answered, Moment, Pending, deliver, is_trace};
 pub(crate) use dialect::Dialect;
+pub use explorer::{EXPLORER_PER_SECOND, ExplorerFault};
+pub(crate) use explorer::{Explorer, InternalRow};
 pub(crate) use http::{DATA_BYTES_MAX, RPC_RESPONSE_BYTES_MAX};
 pub(crate) use roster::Endpoints;
 use roster::{Roster, UndeliveredAnswers};
@@ -67,6 +70,8 @@ pub struct Node {
     transport: Transport,
     recorder: Option<Arc<Recorder>>,
     unsupported: Mutex<UnsupportedMethods>,
+    /// Asked for what the nodes cannot tell.
+    pub(crate) explorer: Option<Explorer>,
 }
 
 #[derive(Debug)]
@@ -138,11 +143,17 @@ impl Node {
         };
         let (queue, traces) = (lane(BATCHES_IN_FLIGHT_MAX), lane(TRACE_BATCHES_IN_FLIGHT_MAX));
         let transport = Transport::Live(Live { roster, queue, traces });
-        Ok(Self { chain, dialect, transport, recorder, unsupported: Mutex::default() })
+        Ok(Self { chain, dialect, transport, recorder, unsupported: Mutex::default(), explorer: None })
+    }
+
+    /// With an explorer in the form of Etherscan, asked so many times a second at most.
+    pub fn with_explorer(self, url: &str, per_second: u32) -> Result<Self, InvalidEndpoint> {
+        Ok(Self { explorer: Some(Explorer::new(url, per_second)?), ..self })
     }
 
     pub(crate) fn tape(chain: Arc<Chain>, dialect: &'static Dialect, tape: Arc<Tape>) -> Self {
-        Self { chain, dialect, transport: Transport::Tape(tape), recorder: None, unsupported: Mutex::default() }
+        let transport = Transport::Tape(tape);
+        Self { chain, dialect, transport, recorder: None, unsupported: Mutex::default(), explorer: None }
     }
 
     /// One call; the node may refuse it.

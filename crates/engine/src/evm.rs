@@ -70,6 +70,20 @@ pub enum InternalValue {
     },
     /// The node has no trace of it; balances are the next thing to ask for.
     Untraceable,
+    /// No node has a trace, and somebody else lists what there was: true for an account whose balance changed by just that.
+    Listed {
+        transfers: Vec<InternalTransfer>,
+    },
+}
+
+impl InternalValue {
+    /// What is known of it.
+    pub fn transfers(&self) -> &[InternalTransfer] {
+        match self {
+            Self::Traced { transfers, .. } | Self::Listed { transfers } => transfers,
+            Self::NotAsked | Self::Untraceable => &[],
+        }
+    }
 }
 
 /// What an account held of a token before and after the block; `None` where no node could say.

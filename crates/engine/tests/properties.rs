@@ -92,12 +92,13 @@ fn logs() -> impl Strategy<Value = Log> {
 
 fn internal() -> impl Strategy<Value = InternalValue> {
     let transfer =
-        (addresses(), addresses(), amounts()).prop_map(|(from, to, value)| InternalTransfer { from, to, value });
+        || (addresses(), addresses(), amounts()).prop_map(|(from, to, value)| InternalTransfer { from, to, value });
+    let transfers = || prop::collection::vec(transfer(), 0..6);
     prop_oneof![
         Just(InternalValue::NotAsked),
         Just(InternalValue::Untraceable),
-        (prop::collection::vec(transfer, 0..6), any::<bool>())
-            .prop_map(|(transfers, failed)| InternalValue::Traced { transfers, failed }),
+        transfers().prop_map(|transfers| InternalValue::Listed { transfers }),
+        (transfers(), any::<bool>()).prop_map(|(transfers, failed)| InternalValue::Traced { transfers, failed }),
     ]
 }
 

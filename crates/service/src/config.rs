@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use chains::EXPLORER_PER_SECOND;
 use chains::registry::toml_fault;
 use ipnet::IpNet;
 use serde::Deserialize;
@@ -68,6 +69,9 @@ struct ConfigFile {
     metrics_listen: Option<SocketAddr>,
     #[serde(default)]
     rpc: BTreeMap<String, Vec<String>>,
+    #[serde(default)]
+    explorer: BTreeMap<String, String>,
+    explorers_per_second: Option<u32>,
 }
 
 #[derive(Debug, Clone)]
@@ -97,6 +101,9 @@ pub(crate) struct Config {
     pub(crate) metrics_listen: Option<SocketAddr>,
     /// Slug, or its spelling in an environment variable, to upstream addresses. When empty, the public endpoints serve.
     pub(crate) rpc: BTreeMap<String, Vec<String>>,
+    /// Chain to the address of an explorer in the form of Etherscan, with its key.
+    pub(crate) explorers: BTreeMap<String, String>,
+    pub(crate) explorers_per_second: u32,
 }
 
 /// The agent interface.
@@ -135,7 +142,9 @@ impl Config {
             Some(text) => list(&text),
             None => file.cors_origins,
         };
-        let from_env = rpc_from_env()?;
+        let from_env: BTreeMap<String, Vec<String>> =
+            by_chain("TAXON_RPC_")?.into_iter().map(|(slug, text)| (slug, list(&text))).collect();
+        let explorers = by_chain("TAXON_EXPLORER_")?;
         let data_dir = path(&flags.data_dir, "TAXON_DATA_DIR", file.data_dir)?.unwrap_or_else(platform_folder);
         let proxies = env_text("TAXON_TRUSTED_PROXIES")?.map_or(file.trusted_proxies, |text| list(&text));
         let token = env_text("TAXON_METER_TOKEN")?.or(file.meter_token);
@@ -174,6 +183,9 @@ impl Config {
             chains: path(&flags.chains, "TAXON_CHAINS", file.chains)?,
             cors_origins,
             rpc: if from_env.is_empty() { file.rpc } else { from_env },
+            explorers: if explorers.is_empty() { file.explorer } else { explorers },
+            explorers_per_second: number("TAXON_EXPLORERS_PER_SECOND", file.explorers_per_second, EXPLORER_PER_SECOND)?
+                .max(1),
         })
     }
 
@@ -212,6 +224,10 @@ impl Config {
         }
         for (chain, urls) in &self.rpc {
             let _ = writeln!(out, "rpc.{chain} = ({} endpoint(s), redacted)", urls.len());
+        }
+        for chain in self.explorers.keys() {
+            let _ =
+                writeln!(out, "explorer.{chain} = (redacted, {} requests a second at most)", self.explorers_per_second);
         }
         out
     }
@@ -293,17 +309,17 @@ fn env_text(name: &str) -> anyhow::Result<Option<String>> {
     Ok(Some(text.trim().to_owned()).filter(|text| !text.is_empty()))
 }
 
-fn rpc_from_env() -> anyhow::Result<BTreeMap<String, Vec<String>>> {
-    let mut rpc = BTreeMap::new();
+/// What variables of this prefix say, by the chain that their names end with.
+fn by_chain(prefix: &str) -> anyhow::Result<BTreeMap<String, String>> {
+    let mut chains = BTreeMap::new();
     for (name, _) in std::env::vars_os() {
-        let Some(name) = name.to_str() else { continue };
-        let Some(slug) = name.strip_prefix("TAXON_RPC_") else { continue };
+        let Some(slug) = name.to_str().and_then(|name| name.strip_prefix(prefix)) else { continue };
         let slug = slug.strip_suffix("_FILE").unwrap_or(slug);
-        if let Some(text) = env_text(&format!("TAXON_RPC_{slug}"))? {
-            rpc.insert(slug.to_lowercase().replace('_', "-"), list(&text));
+        if let Some(text) = env_text(&format!("{prefix}{slug}"))? {
+            chains.insert(slug.to_lowercase().replace('_', "-"), text);
         }
     }
-    Ok(rpc)
+    Ok(chains)
 }
 
 fn list(text: &str) -> Vec<String> {

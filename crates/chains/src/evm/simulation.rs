@@ -44,8 +44,7 @@ impl EvmChain {
         header: Option<&BlockHeader>,
     ) -> Option<InternalValue> {
         let number = transaction.block_number?.to::<u64>();
-        let ran_code = receipt.gas_used > U256::from(PLAIN_GAS) && receipt.status == Some(U64::ONE);
-        if !ran_code || transaction.kind() > RUN_KIND_MAX {
+        if !ran_code(receipt) || transaction.kind() > RUN_KIND_MAX {
             return None;
         }
         let offer = self.node.offer(Endpoints::default(), METHOD)?;
@@ -95,6 +94,11 @@ struct Call<'a> {
     gas: U256,
     /// Fees are paid as they were, so that balances inside are what they were.
     gas_price: U256,
+}
+
+/// Only then can coin have moved inside.
+pub(super) fn ran_code(receipt: &Receipt) -> bool {
+    receipt.gas_used > U256::from(PLAIN_GAS) && receipt.status == Some(U64::ONE)
 }
 
 fn params(transaction: &EvmTransaction, receipt: &Receipt, header: &BlockHeader, number: u64) -> Option<Value> {

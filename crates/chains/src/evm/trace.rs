@@ -99,7 +99,7 @@ impl EvmChain {
         Trace { by, said: None }
     }
 
-    /// Coin passed on inside the transaction: by a trace, else by a simulation, else nobody can tell.
+    /// Coin passed on inside the transaction: by a trace, else by a simulation, else by an explorer, else nobody can tell.
     pub(super) async fn internal(
         &self,
         first: Trace,
@@ -110,7 +110,10 @@ impl EvmChain {
         if let Some(traced) = self.believed(first, transaction, receipt).await {
             return traced;
         }
-        self.simulated(transaction, receipt, header).await.unwrap_or(InternalValue::Untraceable)
+        if let Some(simulated) = self.simulated(transaction, receipt, header).await {
+            return simulated;
+        }
+        self.explored(transaction, receipt).await.unwrap_or(InternalValue::Untraceable)
     }
 
     /// A trace of another transaction, or one that ended otherwise than the receipt says, is discarded, and the next endpoint is asked.

@@ -1,4 +1,4 @@
-//! One HTTP request with JSON-RPC calls to one address, shared by the traffic and `probe`, so that both judge a node alike.
+//! One HTTP request to one address: JSON-RPC calls, shared by the traffic and `probe`, so that both judge a node alike, or a question to an explorer.
 
 use std::fmt;
 use std::time::{Duration, SystemTime};
@@ -91,14 +91,11 @@ impl Connection {
         let mut response = sent.map_err(|error| fault(&error))?;
         let status = response.status();
         let date = response.headers().get(DATE).and_then(|date| httpdate::parse_http_date(date.to_str().ok()?).ok());
-        let wish = || retry_after(response.headers(), SystemTime::now());
-        match status {
-            StatusCode::TOO_MANY_REQUESTS => return Err(RequestFault::RateLimited(wish())),
-            StatusCode::PAYLOAD_TOO_LARGE => return Ok(HttpReply { parsed: Ok(Parsed::RefusedBatch), status, date }),
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => return Err(RequestFault::Forbidden),
-            status if status.is_server_error() => return Err(RequestFault::Failed(status, wish())),
-            // Some nodes put the JSON-RPC error object under another 4xx: its body says more than its status.
-            _ => {}
+        if let Some(fault) = refused(status, response.headers()) {
+            return Err(fault);
+        }
+        if status == StatusCode::PAYLOAD_TOO_LARGE {
+            return Ok(HttpReply { parsed: Ok(Parsed::RefusedBatch), status, date });
         }
         let mut bytes = Vec::new();
         let mut turn = None;
@@ -119,6 +116,36 @@ impl Connection {
         let parsed = parse(&bytes, calls.len());
         drop(turn);
         Ok(HttpReply { parsed, status, date })
+    }
+
+    /// The body of the answer to a question in the address, beside what the address holds already.
+    pub(crate) async fn get(&self, query: &[(&str, &str)], bytes_max: usize) -> Result<Vec<u8>, RequestFault> {
+        let mut url = self.url.clone();
+        url.query_pairs_mut().extend_pairs(query);
+        let mut response = self.client.get(url).send().await.map_err(|error| fault(&error))?;
+        if let Some(fault) = refused(response.status(), response.headers()) {
+            return Err(fault);
+        }
+        let mut bytes = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|error| fault(&error))? {
+            if bytes.len().saturating_add(chunk.len()) > bytes_max {
+                return Err(RequestFault::BrokeOff);
+            }
+            bytes.extend_from_slice(&chunk);
+        }
+        Ok(bytes)
+    }
+}
+
+/// What a status says before the body does.
+fn refused(status: StatusCode, headers: &HeaderMap) -> Option<RequestFault> {
+    let wish = || retry_after(headers, SystemTime::now());
+    match status {
+        StatusCode::TOO_MANY_REQUESTS => Some(RequestFault::RateLimited(wish())),
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Some(RequestFault::Forbidden),
+        status if status.is_server_error() => Some(RequestFault::Failed(status, wish())),
+        // Some nodes put the JSON-RPC error object under another 4xx: its body says more than its status.
+        _ => None,
     }
 }
 

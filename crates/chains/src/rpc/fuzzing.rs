@@ -2,14 +2,19 @@
 
 use serde_json::Value;
 
+use super::explorer;
 use super::wire::{Parsed, parse};
 use crate::error::{CallError, UpstreamError};
 
 /// The first byte tells how many calls were sent, the rest is the body. Every call has one answer, and an answer is the first that carries
 /// the call's id; nothing else is ever believed, least of all an absence. Only an error may come without an id, where one call was sent.
+/// An explorer's answer is read of the same body.
 pub fn rpc_body(bytes: &[u8]) {
     const CALLS_MAX: u8 = 8;
     let Some((count, body)) = bytes.split_first() else { return };
+    if let Ok(rows) = explorer::rows(body) {
+        assert!(rows.len() <= body.len(), "each row is written in the body");
+    }
     let count = usize::from(count % CALLS_MAX).saturating_add(1);
     let answers = match parse(body, count) {
         Ok(Parsed::Answers(answers)) => answers,

@@ -102,11 +102,14 @@ fn native(facts: &EvmFacts) -> Vec<Movement> {
         let from = if tx.kind() == ARBITRUM_DEPOSIT { Address::ZERO } else { tx.from };
         found.push(movement(Asset::Native, from, to, tx.value, Seen::Value));
     }
-    if let InternalValue::Traced { transfers, .. } = &facts.internal {
-        found.extend(transfers.iter().enumerate().map(|(at, internal)| {
-            movement(Asset::Native, internal.from, internal.to, internal.value, Seen::Trace(at))
-        }));
-    }
+    found.extend(
+        facts
+            .internal
+            .transfers()
+            .iter()
+            .enumerate()
+            .map(|(at, internal)| movement(Asset::Native, internal.from, internal.to, internal.value, Seen::Trace(at))),
+    );
     found
 }
 
@@ -277,7 +280,7 @@ fn unlogged(facts: &EvmFacts, known: &ChainRules, found: &[Movement]) -> Vec<Mov
         } else {
             added.push(movement(Asset::Token(log.address.into()), from, to, amount, Seen::Log(position)));
         }
-        if log.topic0() == Some(WITHDRAWAL) && !is_traced(facts) {
+        if log.topic0() == Some(WITHDRAWAL) && !is_told(facts) {
             // WETH9 pays out to the account it burns from, so its log also shows the native coin.
             added.push(movement(Asset::Native, log.address, holder, amount, Seen::Log(position)));
         }
@@ -314,6 +317,7 @@ fn made(facts: &EvmFacts, known: &ChainRules, log: &Log) -> Option<Made> {
     (!amount.is_zero()).then_some(Made { holder, amount, is_mint })
 }
 
-fn is_traced(facts: &EvmFacts) -> bool {
-    matches!(facts.internal, InternalValue::Traced { .. })
+/// Whether what passed inside is among the movements.
+fn is_told(facts: &EvmFacts) -> bool {
+    matches!(facts.internal, InternalValue::Traced { .. } | InternalValue::Listed { .. })
 }

@@ -15,12 +15,12 @@ pub(crate) fn needs(scene: &EvmScene<'_>) -> Vec<Need> {
     let mut needs = Vec::new();
     match facts.internal {
         InternalValue::NotAsked => needs.push(Need::InternalValue),
-        InternalValue::Untraceable if may_hide_coin(facts, scene.known) => {
+        InternalValue::Untraceable | InternalValue::Listed { .. } if may_hide_coin(facts, scene.known) => {
             if !facts.balances.contains_key(&scene.perspective) {
                 needs.push(Need::Balance(scene.perspective.into()));
             }
         }
-        InternalValue::Untraceable | InternalValue::Traced { .. } => {}
+        InternalValue::Untraceable | InternalValue::Listed { .. } | InternalValue::Traced { .. } => {}
     }
     let unheard =
         scene.rebases.iter().filter(|rebase| !facts.holdings.contains_key(&(rebase.token, scene.perspective)));

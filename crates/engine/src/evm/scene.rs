@@ -169,7 +169,7 @@ fn outcome(facts: &EvmFacts) -> Outcome {
     let failed = match (facts.receipt.status, &facts.internal) {
         (Some(status), _) => status.is_zero(),
         (None, InternalValue::Traced { failed, .. }) => *failed,
-        (None, InternalValue::NotAsked | InternalValue::Untraceable) => false,
+        (None, InternalValue::NotAsked | InternalValue::Untraceable | InternalValue::Listed { .. }) => false,
     };
     if failed { Outcome::Failed } else { Outcome::Succeeded }
 }

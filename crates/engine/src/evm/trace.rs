@@ -135,8 +135,8 @@ fn differ<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
 }
 
 /// Only frames that transfer value of their own count: a delegate call repeats its caller's value.
-fn carries_value(kind: &str) -> bool {
-    ["CALL", "CREATE", "CREATE2", "SELFDESTRUCT"].iter().any(|carrier| kind.eq_ignore_ascii_case(carrier))
+pub fn carries_value(kind: &str) -> bool {
+    ["CALL", "CREATE", "CREATE2", "SELFDESTRUCT", "SUICIDE"].iter().any(|carrier| kind.eq_ignore_ascii_case(carrier))
 }
 
 /// Transfers below the root frame, whose value the transaction itself states, and whether the root failed.

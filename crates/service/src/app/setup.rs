@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use chains::{Recorder, Registry, Tape, TokenMemory, Upstreams, live_node, tape_node};
 use engine::rules::Fault;
-use engine::{Chain, Knowledge, Rules, Treatments};
+use engine::{Chain, Family, Knowledge, Rules, Treatments};
 use tokio_util::task::TaskTracker;
 
 use super::readiness::Readiness;
@@ -141,6 +141,12 @@ pub(crate) fn endpoints<'a>(config: &'a Config, registry: &Registry, chain: &'a 
     }
 }
 
+/// The address of a chain's explorer, with its key.
+pub(crate) fn explorer<'a>(config: &'a Config, registry: &Registry, chain: &Chain) -> Option<&'a str> {
+    let named = |slug: &&String| registry.find(slug).is_some_and(|named| named.slug == chain.slug);
+    config.explorers.iter().find(|(slug, _)| named(slug)).map(|(_, url)| url.as_str())
+}
+
 /// With any upstream configured exactly those chains are served, else the public endpoints of the registry.
 pub(crate) fn upstreams(
     config: &Config,
@@ -154,6 +160,14 @@ pub(crate) fn upstreams(
             bail!("an upstream is configured for `{slug}`, which is no known chain");
         }
     }
+    for slug in config.explorers.keys() {
+        let Some(chain) = registry.find(slug) else {
+            bail!("an explorer is configured for `{slug}`, which is no known chain");
+        };
+        if chain.family != Family::Evm {
+            bail!("an explorer is configured for `{slug}`, whose nodes tell everything themselves");
+        }
+    }
     let recorder = record.map(Recorder::create).transpose().context("the recording cannot be written")?.map(Arc::new);
     let tape = Arc::new(Tape::read(DEMO_TAPE).context("the recording of the demo chains")?);
     let mut nodes = Vec::new();
@@ -164,7 +178,13 @@ pub(crate) fn upstreams(
             tape_node(chain, &tape)
         } else if !urls.is_empty() {
             let node = live_node(chain, urls, recorder.clone());
-            node.with_context(|| format!("upstream of `{}`", chain.slug))?
+            let node = node.with_context(|| format!("upstream of `{}`", chain.slug))?;
+            match explorer(config, registry, chain) {
+                Some(url) => node
+                    .with_explorer(url, config.explorers_per_second)
+                    .with_context(|| format!("explorer of `{}`", chain.slug))?,
+                None => node,
+            }
         } else {
             continue;
         };

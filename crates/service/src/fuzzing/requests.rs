@@ -72,6 +72,8 @@ pub(crate) fn config(folder: &TempDir) -> Config {
         trusted_proxies: Vec::new(),
         meter: None,
         mcp: Mcp { listen: None, hosts: vec!["*".to_owned()] },
+        explorers: std::collections::BTreeMap::new(),
+        explorers_per_second: 1,
         // With an upstream configured, the public endpoints are not used.
         rpc: [("demo".to_owned(), Vec::new())].into(),
     }

@@ -191,6 +191,42 @@ async fn each_fault_is_named_with_what_to_do() {
     }
 }
 
+/// An explorer that answers everything with this.
+async fn explorer(says: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let router = Router::new().fallback(async move || says);
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    format!("http://{address}/api?apikey=s3cr3t")
+}
+
+#[tokio::test]
+async fn explorers_are_asked_too() {
+    let nothing = r#"{"status":"0","message":"No transactions found","result":[]}"#;
+    let refused = r#"{"status":"0","message":"NOTOK","result":"Invalid API Key"}"#;
+    let blind = Node { has_traces: false, ..Node::well(8453) }.start().await;
+    let setup = healthy().await.with("TAXON_EXPLORER_ETHEREUM", &explorer(nothing).await);
+    assert_eq!(found(&setup).await["well"], true);
+    let setup = setup
+        .with("TAXON_RPC_BASE", &blind)
+        .with("TAXON_EXPLORER_BASE", &explorer(refused).await)
+        .with("TAXON_EXPLORER_ARBITRUM", &explorer("<html>").await)
+        .with("TAXON_EXPLORER_OPTIMISM", "http://127.0.0.1:9/s3cr3t")
+        .with("TAXON_EXPLORER_SOLANA", &explorer(nothing).await);
+    let found = found(&setup).await;
+    let todo = part(&found, "explorers")["todo"].to_string();
+    for text in [
+        "The explorer of Base wants a key, or another one: check the address in TAXON_EXPLORER_BASE.",
+        "The explorer of Arbitrum One does not answer in the form of Etherscan",
+        "does not answer: check the address in TAXON_EXPLORER_OPTIMISM.",
+        "Solana needs no explorer",
+    ] {
+        assert!(todo.contains(text), "{text}: {todo}");
+    }
+    assert!(found["nodes"].to_string().contains("is seen only by the explorer"), "{found:#}");
+    assert!(!found.to_string().contains("s3cr3t"));
+}
+
 #[tokio::test]
 async fn a_clock_that_is_wrong_is_told() {
     let node = Node { clock_ahead_seconds: 3_600, ..Node::well(1) }.start().await;

@@ -369,6 +369,11 @@ fn chain_file(chains: &[(&str, u64, &str)]) -> String {
 impl Taxon {
     /// Serves the given chains: slug, chain id, upstream address.
     pub async fn start(chains: &[(&str, u64, &str)]) -> Self {
+        Self::start_with(chains, &[]).await
+    }
+
+    /// The same with further variables.
+    pub async fn start_with(chains: &[(&str, u64, &str)], more: &[(&str, &str)]) -> Self {
         let data = tempfile::tempdir().unwrap();
         let mut file = std::fs::File::create(data.path().join("chains.toml")).unwrap();
         file.write_all(chain_file(chains).as_bytes()).unwrap();
@@ -376,7 +381,8 @@ impl Taxon {
             .iter()
             .map(|(slug, _, url)| (format!("TAXON_RPC_{}", slug.to_uppercase().replace('-', "_")), (*url).to_owned()));
         let file = data.path().join("chains.toml").display().to_string();
-        let env = rpc.chain([("TAXON_CHAINS".to_owned(), file)]).collect();
+        let more = more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let env = rpc.chain([("TAXON_CHAINS".to_owned(), file)]).chain(more).collect();
         Setup { data: Arc::new(data), env, flags: Vec::new(), around: None }.start().await
     }
 

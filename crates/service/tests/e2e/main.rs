@@ -19,6 +19,7 @@ mod deploy;
 mod docs;
 mod doctor;
 mod eval;
+mod explorer;
 mod faults;
 mod finding;
 mod harness;

@@ -9,7 +9,7 @@ use super::harness::{Taxon, mainnet};
 use super::hostile::{Proxy, unknown_method};
 
 /// Coin is passed on inside each of them.
-const INSIDE: [&str; 8] = [
+pub const INSIDE: [&str; 8] = [
     "v2_swap_eth_in",
     "v2_swap_eth_refund",
     "v2_swap_eth_out",
@@ -47,7 +47,7 @@ async fn simulating(node: &str, tamper: Tamper) -> (Proxy, Arc<AtomicUsize>) {
 }
 
 /// What an answer says of the transaction.
-fn said(answer: &Value) -> Value {
+pub fn said(answer: &Value) -> Value {
     ["category", "treatment", "taxable", "needs_review", "assets", "postings", "review_note"]
         .into_iter()
         .map(|field| (field.to_owned(), answer[field].clone()))

@@ -37,16 +37,17 @@ pub(super) async fn look(config: &Config) -> anyhow::Result<Vec<ProbedNode>> {
     }
     let asked = registry.chains().iter().flat_map(|chain| {
         let urls = app::endpoints(config, &registry, chain).iter().enumerate();
-        urls.map(move |(at, url)| look_at(chain, at.saturating_add(1), url))
+        let has_explorer = app::explorer(config, &registry, chain).is_some();
+        urls.map(move |(at, url)| look_at(chain, at.saturating_add(1), url, has_explorer))
     });
     Ok(join_all(asked).await)
 }
 
-async fn look_at(chain: &Arc<Chain>, place: usize, url: &str) -> ProbedNode {
+async fn look_at(chain: &Arc<Chain>, place: usize, url: &str, has_explorer: bool) -> ProbedNode {
     let seen = probe(chain, url).await;
     let mut todo = Todo::default();
     match &seen {
-        Ok(seen) => judge(chain, seen, &mut todo),
+        Ok(seen) => judge(chain, seen, has_explorer, &mut todo),
         Err(failure) => todo.broken(remedy(*failure, &variable(chain))),
     }
     ProbedNode { chain: Arc::clone(chain), place, seen, todo }
@@ -80,10 +81,10 @@ fn remedy(failure: Failure, variable: &str) -> String {
     }
 }
 
-fn judge(chain: &Chain, seen: &EndpointReport, todo: &mut Todo) {
+fn judge(chain: &Chain, seen: &EndpointReport, has_explorer: bool, todo: &mut Todo) {
     let variable = variable(chain);
     match &seen.family {
-        FamilySeen::Evm(evm) => judge_evm(chain, evm, &variable, todo),
+        FamilySeen::Evm(evm) => judge_evm(chain, evm, has_explorer, todo),
         FamilySeen::Solana(solana) => judge_solana(chain, solana, &variable, todo),
     }
     match seen.head.map(|head| head.age_seconds) {
@@ -103,7 +104,8 @@ fn judge(chain: &Chain, seen: &EndpointReport, todo: &mut Todo) {
     }
 }
 
-fn judge_evm(chain: &Chain, evm: &Evm, variable: &str, todo: &mut Todo) {
+fn judge_evm(chain: &Chain, evm: &Evm, has_explorer: bool, todo: &mut Todo) {
+    let variable = variable(chain);
     if evm.chain_id.is_none() || evm.chain_id != chain.chain_id {
         let other = evm.chain_id.map_or("no chain that it names".to_owned(), |id| format!("chain {id}"));
         let wanted = chain.chain_id.map_or(String::new(), |id| format!(" (chain {id})"));
@@ -116,10 +118,12 @@ fn judge_evm(chain: &Chain, evm: &Evm, variable: &str, todo: &mut Todo) {
     }
     let has_traces = evm.debug_traces || evm.parity_traces;
     if !has_traces {
-        let inside = if evm.simulates {
-            "coin that contracts pass on is seen only where a second run (eth_simulateV1) does all that the receipt says"
-        } else {
-            "coin that contracts pass on is left to review"
+        let inside = match (evm.simulates, has_explorer) {
+            (true, _) => {
+                "coin that contracts pass on is seen only where a second run (eth_simulateV1) does all that the receipt says"
+            }
+            (false, true) => "coin that contracts pass on is seen only by the explorer, where balances bear it out",
+            (false, false) => "coin that contracts pass on is left to review",
         };
         todo.weak(format!(
             "It has no traces, so {inside}: name one with debug_traceTransaction or trace_transaction in {variable}."

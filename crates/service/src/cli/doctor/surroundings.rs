@@ -2,10 +2,14 @@
 
 use std::net::SocketAddr;
 
+use chains::ExplorerFault;
+use chains::probe::explorer;
+use engine::Family;
 use serde_json::{Value, json};
 
 use super::Todo;
 use super::nodes::{ProbedNode, span};
+use crate::app::{self, Demo};
 use crate::config::Config;
 use crate::store::{Database, POSTGRES_VERSION_MIN, inspect};
 
@@ -37,7 +41,9 @@ impl CheckedPart {
 
 pub(super) async fn look(config: &Config, nodes: &[ProbedNode]) -> Vec<CheckedPart> {
     let (database, database_ahead_millis) = database(config).await;
-    vec![database, clock(nodes, database_ahead_millis), listeners(config), proxies(config), upstreams(config, nodes)]
+    let parts =
+        [database, clock(nodes, database_ahead_millis), listeners(config), proxies(config), upstreams(config, nodes)];
+    parts.into_iter().chain(explorers(config).await).collect()
 }
 
 /// The database, and how far its clock is ahead of ours.
@@ -82,6 +88,37 @@ async fn database(config: &Config) -> (CheckedPart, Option<i64>) {
         }
     }
     (CheckedPart { name: "database", found, todo }, seen.clock_ahead_millis)
+}
+
+/// Those that the operator named, by their chains.
+async fn explorers(config: &Config) -> Option<CheckedPart> {
+    let registry = app::registry(config, Demo::Off).ok().filter(|_| !config.explorers.is_empty())?;
+    let mut todo = Todo::default();
+    for (slug, url) in &config.explorers {
+        let variable = format!("TAXON_EXPLORER_{}", slug.to_uppercase().replace('-', "_"));
+        let Some(chain) = registry.find(slug) else {
+            todo.broken(format!("`{slug}` is no known chain: mend the name of {variable}."));
+            continue;
+        };
+        if chain.family != Family::Evm {
+            todo.broken(format!("{} needs no explorer: remove {variable}.", chain.name));
+            continue;
+        }
+        let Err(fault) = explorer(chain, url).await else { continue };
+        let what = match fault {
+            ExplorerFault::InvalidAddress => "is no http or https address: mend it in",
+            ExplorerFault::Unreachable => "does not answer: check the address in",
+            ExplorerFault::Timeout => "does not answer in time: wait for it, or name another in",
+            ExplorerFault::Forbidden => "wants a key, or another one: check the address in",
+            ExplorerFault::Limited => {
+                "refuses for its rate limit: set TAXON_EXPLORERS_PER_SECOND lower, or use another key in"
+            }
+            ExplorerFault::Unreadable => "does not answer in the form of Etherscan: check the path in",
+        };
+        todo.broken(format!("The explorer of {} {what} {variable}.", chain.name));
+    }
+    let chains: Vec<&str> = config.explorers.keys().map(String::as_str).collect();
+    Some(CheckedPart { name: "explorers", found: chains.join(", "), todo })
 }
 
 /// It cannot be known whose clock is wrong, only that ours differs from the database's and from most nodes'.
