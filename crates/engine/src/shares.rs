@@ -148,6 +148,15 @@ impl Shares {
         }
     }
 
+    /// All but what only links give to these legs.
+    pub fn without_linked(&self, legs: LegSet) -> Self {
+        let mut rest = Self::default();
+        for share in self.list.iter().filter(|share| share.tie != Tie::Linked || !legs.contains(share.leg)) {
+            rest.add(*share);
+        }
+        rest
+    }
+
     pub fn legs(&self) -> LegSet {
         self.legs
     }

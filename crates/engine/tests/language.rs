@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use alloy_primitives::{Address, B256, Bytes, U256, address};
 use engine::cases;
+use engine::classification::Side;
 use engine::evm::json::Log;
 use engine::evm::movements::TRANSFER;
 use engine::rules::abi::{Signature, encode};
@@ -244,6 +245,44 @@ fn each_member_of_a_list_explains_its_asset() {
         "a leg that no member names is left over"
     );
     assert_ne!(read(&pack, &[5, 6], log(&[])), Category::LiquidityAdd, "an empty list names nothing");
+}
+
+/// What each part of the legs is booked as, of a wallet that gave a token and this much coin to the pool.
+fn booked(pack: &str, coin: u64, amount: u64) -> Vec<String> {
+    let signature = "Sent(address indexed user, uint256 amount)";
+    let log = logged(signature, &[WALLET.into_word()], U256::from(amount).to_be_bytes_vec());
+    let given = if amount == 5 { vec![transfer(TOKENS[0], WALLET, POOL, 5)] } else { Vec::new() };
+    let mut facts = facts::of(WALLET, POOL, [given, vec![log]].concat());
+    facts.transaction.value = U256::from(coin);
+    let question = Question { wallet: Some(Account::from(WALLET)), ..Question::default() };
+    let read = engine::read(&Facts::from(facts), &question, &known(pack), Missing::Accept);
+    let answer = read.expect("the wallet is a party").done().expect("an answer");
+    let sent = answer.postings.iter().flatten().filter(|posting| posting.side == Side::Sent);
+    let mut said: Vec<String> = sent
+        .map(|posting| format!("{} {}", answer.assets.sent[posting.index].symbol, posting.category.name()))
+        .collect();
+    said.sort();
+    said
+}
+
+#[test]
+fn what_is_paid_in_coin_for_a_service_is_a_step_of_its_own() {
+    let pack = |out: &str| {
+        let signature = "Sent(address indexed user, uint256 amount)";
+        event(signature, &format!("who = [\"user\"]\nout = [{out}]\n")).replace("liquidity_add", "bridge_out")
+    };
+    let tokens = pack("\"@exact=amount\", \"@fee?\"");
+    assert_eq!(booked(&tokens, 9, 5), ["ETH fee_payment", "UNKNOWN bridge_out"]);
+    assert_eq!(booked(&tokens, 0, 5), ["UNKNOWN bridge_out"], "without a fee");
+    let coin = pack("\"@native=amount\", \"@fee?\"");
+    assert_eq!(booked(&coin, 9, 7), ["ETH bridge_out", "ETH fee_payment"], "what the log does not state");
+    assert_eq!(booked(&coin, 7, 7), ["ETH bridge_out"]);
+    assert_eq!(booked(&pack("\"@flow\", \"@fee?\""), 9, 5), ["ETH fee_payment", "UNKNOWN bridge_out"]);
+    assert_eq!(
+        booked(&pack("\"@flow\", \"@fee?\""), 9, 7),
+        ["ETH bridge_out"],
+        "where nothing else moved, the coin itself crosses"
+    );
 }
 
 #[test]

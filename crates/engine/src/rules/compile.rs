@@ -56,6 +56,8 @@ pub struct EventRule {
     /// Where it names what crosses a bridge, on either side.
     pub becomes: Option<[Field; 2]>,
     pub out: Vec<LegSpec>,
+    /// Coin that is paid for it.
+    pub fee: Vec<LegSpec>,
     pub incoming: Vec<LegSpec>,
     pub role: Role,
     pub derive: Option<Derive>,
@@ -118,6 +120,8 @@ pub struct CallRule {
     pub whose: Vec<Field>,
     pub becomes: Option<[Field; 2]>,
     pub out: Vec<LegSpec>,
+    /// Coin that is paid for it.
+    pub fee: Vec<LegSpec>,
     pub incoming: Vec<LegSpec>,
     pub opens: Option<Opens>,
     pub zero: Option<Field>,
@@ -310,6 +314,7 @@ pub fn event(pack: usize, stem: &str, row: &EventRow) -> Result<EventRule, Fault
         Some(reader) => Ok(reader),
     };
     is_told_whose(row, means)?;
+    let (out, fee) = legs::out_and_fee(&row.out, &event)?;
     Ok(EventRule {
         pack,
         id: format!("{stem}/{}", event.name()).into(),
@@ -320,7 +325,8 @@ pub fn event(pack: usize, stem: &str, row: &EventRow) -> Result<EventRule, Fault
         who: who(&row.who, |path| event.addresses(path))?,
         whose: row.whose.iter().map(|path| event.address(path)).collect::<Result<_, _>>()?,
         becomes: becomes(row.becomes.as_ref(), &event)?,
-        out: legs::specs(&row.out, &event)?,
+        out,
+        fee,
         incoming: legs::specs(&row.incoming, &event)?,
         role: row.role.unwrap_or(means.meaning().role),
         derive: row.derive,
@@ -357,6 +363,7 @@ pub fn call(pack: usize, stem: &str, row: &CallRow) -> Result<CallRule, FaultTex
     if means.is_none() && opens.is_none() {
         return Err("a call either means something or opens others".to_owned());
     }
+    let (out, fee) = legs::out_and_fee(&row.out, &function)?;
     Ok(CallRule {
         pack,
         id: format!("{stem}/{}()", function.name()).into(),
@@ -366,7 +373,8 @@ pub fn call(pack: usize, stem: &str, row: &CallRow) -> Result<CallRule, FaultTex
         who: who(&row.who, |path| function.addresses(path))?,
         whose: row.whose.iter().map(|path| function.address(path)).collect::<Result<_, _>>()?,
         becomes: becomes(row.becomes.as_ref(), &function)?,
-        out: legs::specs(&row.out, &function)?,
+        out,
+        fee,
         incoming: legs::specs(&row.incoming, &function)?,
         opens,
         zero,

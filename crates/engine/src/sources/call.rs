@@ -7,7 +7,7 @@ use alloy_primitives::{Address, U160, U256, address};
 
 use super::calldata::{self, CALLS_MAX, Calldata, ContractCall};
 use super::explain::{Speaker, Words, explain};
-use super::matched::{another, crossed, is_for_perspective};
+use super::matched::{another, crossed, is_for_perspective, with_fee};
 use super::trust::EmitterTrust;
 use crate::asset::{Account, Asset, Movement};
 use crate::category::Category;
@@ -78,7 +78,7 @@ fn asked(scene: &EvmScene<'_>, rules: &Rules, is_cut: &mut bool) -> Vec<Opinion>
                 Some(_) => *is_cut = true,
                 // Calls inside an envelope are those of the actor; for a receiver only a direct transfer counts.
                 None if depth > 0 && !scene.acts => {}
-                None => found.extend(opinion(scene, rules, rule, &call, target, trust)),
+                None => found.extend(opinion(scene, rules, rule, &call, target, trust).into_iter().flatten().flatten()),
             }
         }
     }
@@ -185,7 +185,7 @@ fn opinion(
     call: &Calldata<'_>,
     target: Address,
     trust: EmitterTrust,
-) -> Option<Opinion> {
+) -> Option<[Option<Opinion>; 2]> {
     let category = rule.means?;
     let zero_asked =
         rule.zero.as_ref().is_none_or(|field| call.amount(field, 0).is_some_and(|amount| amount.is_zero()));
@@ -209,13 +209,14 @@ fn opinion(
         Some(explained) => (explained, trust.strength),
         None => (loose()?, Strength::Suggested),
     };
-    Some(Opinion {
+    let said = Opinion {
         protocol: (strength == Strength::Verified).then(|| rules.protocol(trust.pack)).flatten(),
         speaker: (strength != Strength::Verified).then(|| target.into()),
         whose: another(scene, rules, &rule.whose, call),
         ..Opinion::new(Source::Call, rule.id.clone(), category, strength, explained)
-    })
-    .map(|said| crossed(said, rules, rule.pack, rule.becomes.as_ref(), call))
+    };
+    let said = crossed(said, rules, rule.pack, rule.becomes.as_ref(), call);
+    Some(with_fee(scene, &rule.fee, call, speaker, said))
 }
 
 fn bare(scene: &EvmScene<'_>, rule: &str, category: Category) -> Opinion {

@@ -9,9 +9,10 @@ use crate::category::Category;
 use crate::evm::json::Log;
 use crate::evm::scene::EvmScene;
 use crate::opinion::{Opinion, Source, Strength};
+use crate::role::Role;
 use crate::rules::compile::{EventRule, Field, LegSpec, LegSubject, Who};
 use crate::rules::{ChainRules, Crossing, Rules};
-use crate::shares::{Share, Tie};
+use crate::shares::{Share, Shares, Tie};
 
 /// A log that a rule matches, whose conditions hold.
 #[derive(Debug, Clone, Copy)]
@@ -85,6 +86,36 @@ pub fn opinion(scene: &EvmScene<'_>, rules: &Rules, matched: &Matched<'_>) -> Op
         ..Opinion::new(Source::Protocol, rule.id.clone(), rule.means, strength, explained)
     })
     .map(|said| crossed(said, rules, rule.pack, rule.becomes.as_ref(), &words))
+}
+
+/// An opinion, and what was paid in coin for what it says, where its rule names such a fee: what it does not state itself. What only the way of the
+/// money gave to the opinion is the fee's then; but where nothing else moved, the coin itself is what it speaks of.
+pub fn with_fee(
+    scene: &EvmScene<'_>,
+    fee: &[LegSpec],
+    words: &impl Words,
+    speaker: Speaker,
+    said: Opinion,
+) -> [Option<Opinion>; 2] {
+    let speaker = Speaker { means: Category::FeePayment, is_loose: false, ..speaker };
+    let paid = if fee.is_empty() { None } else { explain(scene, fee, &[], speaker, words) };
+    let Some(paid) = paid.filter(|paid| !paid.is_empty()) else { return [Some(said), None] };
+    let rest = said.explains.without_linked(paid.legs());
+    let mut beyond = Shares::default();
+    for share in paid.iter() {
+        beyond.add(Share { amount: share.amount.saturating_sub(rest.of(share.leg)), ..*share });
+    }
+    if rest.is_empty() || beyond.is_empty() {
+        return [Some(said), None];
+    }
+    let fee = Opinion {
+        protocol: said.protocol.clone(),
+        role: Role::Fee,
+        at: said.at,
+        speaker: said.speaker,
+        ..Opinion::new(said.source, said.rule.clone(), Category::FeePayment, said.strength, beyond)
+    };
+    [Some(Opinion { explains: rest, ..said }), Some(fee)]
 }
 
 /// Whether the rule's actor is the perspective.

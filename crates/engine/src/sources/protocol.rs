@@ -7,7 +7,8 @@ use std::sync::Arc;
 use alloy_primitives::{Address, B256, U256};
 
 use super::OPINIONS_MAX;
-use super::matched::{LogWords, Matched, OtherLog, holds, is_for_perspective, opinion};
+use super::explain::Speaker;
+use super::matched::{LogWords, Matched, OtherLog, holds, is_for_perspective, opinion, with_fee};
 use super::readers;
 use super::trust::trust;
 use crate::asset::{Account, Asset};
@@ -67,7 +68,19 @@ pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> (Vec<Opinion>, bool) {
                     }
                     gathered.entry(reader).or_default().push(matched);
                 }
-                None if has_room => said.extend(opinion(scene, rules, &matched).map(|whole| (is_own, whole))),
+                None if has_room => {
+                    let Some(whole) = opinion(scene, rules, &matched) else { continue };
+                    let is_verified = whole.strength == Strength::Verified;
+                    let speaker = Speaker {
+                        contract: log.address,
+                        pack: rule.pack,
+                        means: rule.means,
+                        is_verified,
+                        is_loose: false,
+                    };
+                    let parts = with_fee(scene, &rule.fee, &LogWords(log, Some(position)), speaker, whole);
+                    said.extend(parts.into_iter().flatten().map(|part| (is_own, part)));
+                }
                 None => {}
             }
         }

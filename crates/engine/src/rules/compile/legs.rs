@@ -23,6 +23,8 @@ pub enum LegSubject {
     /// The same, but no NFT.
     EmittedToken,
     Native,
+    /// The native coin, paid for the service beside what the rule speaks of.
+    Fee,
     Nft,
     /// Minted to, or burned from, the wallet.
     Minted,
@@ -51,6 +53,7 @@ impl LegSpec {
             LegSubject::Emitter
             | LegSubject::EmittedToken
             | LegSubject::Native
+            | LegSubject::Fee
             | LegSubject::Nft
             | LegSubject::Minted
             | LegSubject::Debt
@@ -69,6 +72,11 @@ pub(super) fn specs(texts: &[String], shape: &ParamFinder) -> Result<Vec<LegSpec
     texts.iter().map(|text| spec(text, shape)).collect()
 }
 
+/// What goes out: what the rule speaks of, and what is paid for it.
+pub(super) fn out_and_fee(texts: &[String], shape: &ParamFinder) -> Result<(Vec<LegSpec>, Vec<LegSpec>), FaultText> {
+    Ok(specs(texts, shape)?.into_iter().partition(|spec| spec.what != LegSubject::Fee))
+}
+
 fn spec(text: &str, shape: &ParamFinder) -> Result<LegSpec, FaultText> {
     let (text, optional) = text.strip_suffix('?').map_or((text, false), |text| (text, true));
     let (what, amount) = text.split_once('=').map_or((text, None), |(what, amount)| (what, Some(amount)));
@@ -78,6 +86,7 @@ fn spec(text: &str, shape: &ParamFinder) -> Result<LegSpec, FaultText> {
         "@emitter" => LegSubject::Emitter,
         "@token" => LegSubject::EmittedToken,
         "@native" => LegSubject::Native,
+        "@fee" => LegSubject::Fee,
         "@nft" => LegSubject::Nft,
         "@minted" | "@burned" => LegSubject::Minted,
         "@debt" => LegSubject::Debt,
