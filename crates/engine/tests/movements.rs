@@ -255,6 +255,43 @@ fn what_came_back_is_proved_by_a_log_that_states_what_was_kept() {
     assert!(says_balance(price + 1));
 }
 
+/// Coin came in, and only the balance tells. It counts as read where something in the transaction says just as much: the wrapped coin's contract, less
+/// a wei that routers keep; a log, less a fee of whole basis points; or what a listed contract was asked for, in one word or two.
+#[test]
+fn what_came_in_is_proved_by_what_was_unwrapped_stated_or_asked_for() {
+    const RECEIVED: u64 = 1_990_000_000_000_000;
+    let knowledge = Knowledge::embedded().unwrap();
+    let listed = address!("40A50cf069e992AA4536211B23F286eF88752187");
+    let says_balance = |logs: Vec<Log>, called: Address, asked: &[u64]| {
+        let mut facts = with(logs);
+        facts.transaction.to = Some(called);
+        facts.transaction.input =
+            Bytes::from([vec![1, 2, 3, 4], asked.iter().flat_map(|amount| word(*amount).0).collect()].concat());
+        facts.internal = InternalValue::Untraceable;
+        // One unit went for gas.
+        let change = BalanceChange { before: Some(U256::ONE), after: Some(U256::from(RECEIVED)), sent: Some((5, 6)) };
+        facts.balances.insert(WALLET, change);
+        let read = engine::read(&Facts::from(facts), &Question::default(), &knowledge, Missing::Accept);
+        let answer = read.unwrap().done().unwrap();
+        assert_eq!(answer.assets.received[0].amount, "0.00199");
+        answer.review_note.is_some_and(|note| note.contains("balance_delta"))
+    };
+    let wrapped = with(Vec::new()).chain.wrapped_native[0];
+    let unwrapped =
+        |amount: u64| vec![log(wrapped, "Withdrawal(address,uint256)", &[OTHER.into_word()], &[word(amount)])];
+    let stated = |amount: u64| vec![log(OTHER, "Paid(uint256)", &[], &[word(amount)])];
+    assert!(says_balance(Vec::new(), OTHER, &[]));
+    assert!(!says_balance(unwrapped(RECEIVED), OTHER, &[]) && !says_balance(unwrapped(RECEIVED + 1), OTHER, &[]));
+    assert!(says_balance(unwrapped(RECEIVED + 2), OTHER, &[]));
+    assert!(says_balance(stated(RECEIVED + 1), OTHER, &[]), "only the wrapped coin's contract loses a wei");
+    // Half a percent of it was kept.
+    let whole = 2_000_000_000_000_000;
+    assert!(!says_balance(stated(whole), OTHER, &[]) && says_balance(stated(whole + 7), OTHER, &[]));
+    assert!(!says_balance(Vec::new(), listed, &[9, RECEIVED]) && says_balance(Vec::new(), OTHER, &[9, RECEIVED]));
+    assert!(!says_balance(Vec::new(), listed, &[RECEIVED - 4_000_000, 9, 4_000_000]), "the order and its fee");
+    assert!(says_balance(Vec::new(), listed, &[RECEIVED - 4_000_000, 9, 4_000_001]));
+}
+
 /// A betting exchange changes balances inside and moves no token. Its log names the wallet and the amounts, so a person looks.
 #[test]
 fn a_contract_that_tells_of_the_wallet_and_an_amount_may_keep_accounts_inside() {
