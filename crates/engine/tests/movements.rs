@@ -292,6 +292,29 @@ fn what_came_in_is_proved_by_what_was_unwrapped_stated_or_asked_for() {
     assert!(says_balance(Vec::new(), listed, &[RECEIVED - 4_000_000, 9, 4_000_001]));
 }
 
+/// The deposit contract pays nobody, so a deposit there needs no trace. A stranger's contract that is called alike, or a stranger's log beside it, proves
+/// nothing.
+#[test]
+fn a_listed_contract_that_keeps_what_it_is_given_hides_no_coin() {
+    let knowledge = Knowledge::embedded().unwrap();
+    let deposit = address!("00000000219ab540356cBB839Cbe05303d7705Fa");
+    let reviewed = |called: Address, logs: Vec<Log>| {
+        let mut facts = with(logs);
+        facts.transaction.to = Some(called);
+        facts.transaction.value = U256::from(32_000_000_000_u64);
+        facts.transaction.input = Bytes::from([vec![0x22, 0x89, 0x51, 0x18], vec![0; 128]].concat());
+        facts.internal = InternalValue::Untraceable;
+        let read = engine::read(&Facts::from(facts), &Question::default(), &knowledge, Missing::Accept);
+        let answer = read.unwrap().done().unwrap();
+        assert!(answer.needs_review || answer.category == Category::StakingDeposit, "{:?}", answer.category);
+        answer.needs_review
+    };
+    let ping = |contract: Address| log(contract, "Ping(uint256)", &[], &[word(7)]);
+    assert!(!reviewed(deposit, vec![ping(deposit)]));
+    assert!(reviewed(OTHER, vec![ping(OTHER)]), "anybody can have a function of that name");
+    assert!(reviewed(deposit, vec![ping(deposit), ping(OTHER)]), "somebody else ran too");
+}
+
 /// A betting exchange changes balances inside and moves no token. Its log names the wallet and the amounts, so a person looks.
 #[test]
 fn a_contract_that_tells_of_the_wallet_and_an_amount_may_keep_accounts_inside() {

@@ -1,7 +1,6 @@
 //! What a question about an EVM transaction lacks.
 
 use super::InternalValue;
-use super::proofs::may_hide_coin;
 use super::scene::EvmScene;
 use crate::asset::Account;
 use crate::needs::{Need, unknown_tokens};
@@ -15,7 +14,7 @@ pub(crate) fn needs(scene: &EvmScene<'_>) -> Vec<Need> {
     let mut needs = Vec::new();
     match facts.internal {
         InternalValue::NotAsked => needs.push(Need::InternalValue),
-        InternalValue::Untraceable | InternalValue::Listed { .. } if may_hide_coin(facts, scene.known) => {
+        InternalValue::Untraceable | InternalValue::Listed { .. } if scene.may_hide_coin => {
             if !facts.balances.contains_key(&scene.perspective) {
                 needs.push(Need::Balance(scene.perspective.into()));
             }

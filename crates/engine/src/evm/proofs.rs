@@ -5,7 +5,8 @@ use alloy_primitives::{B256, U256};
 
 use super::EvmFacts;
 use super::movements::{APPROVAL, TRANSFER};
-use crate::rules::ChainRules;
+use crate::rules::compile::{CallRule, RulePlace};
+use crate::rules::{ChainRules, Rules};
 
 /// What a transaction costs before its calldata.
 const BASE_GAS: usize = 21_000;
@@ -28,8 +29,8 @@ const TOKEN_CALLS: [[u8; 4]; 5] = [
 ];
 
 /// Whether coin may have moved inside.
-pub fn may_hide_coin(facts: &EvmFacts, known: &ChainRules) -> bool {
-    !ran_no_code(facts) && !is_too_cheap(facts) && !is_token_call(facts, known)
+pub fn may_hide_coin(facts: &EvmFacts, rules: &Rules, known: &ChainRules) -> bool {
+    !ran_no_code(facts) && !is_too_cheap(facts) && !is_token_call(facts, known) && !is_kept(facts, rules, known)
 }
 
 /// Not a unit of gas was used beyond the calldata, by the prices before and since EIP-2028.
@@ -59,6 +60,17 @@ fn is_token_call(facts: &EvmFacts, known: &ChainRules) -> bool {
     let is_own = |topic0: B256| topic0 == TRANSFER || topic0 == APPROVAL;
     let mut logs = facts.contract_logs();
     is_listed && is_standard && logs.all(|log| log.address == token && log.topic0().is_some_and(is_own))
+}
+
+/// A listed contract was called for something in which its code pays nobody, and nobody logged but contracts that are known.
+fn is_kept(facts: &EvmFacts, rules: &Rules, known: &ChainRules) -> bool {
+    let (Some(called), Some(selector)) = (facts.transaction.to, facts.transaction.selector()) else { return false };
+    let is_its = |rule: &CallRule| {
+        let RulePlace::Role(role) = &rule.place else { return false };
+        rule.keeps && known.holds_role(called, rule.pack, role)
+    };
+    let is_known = |contract| known.is_canonical(contract) || !known.holders(contract).is_empty();
+    rules.calls(&selector.into()).iter().any(is_its) && facts.contract_logs().all(|log| is_known(log.address))
 }
 
 /// Chains with a ledger of their own for the coin count gas by their own rules.

@@ -30,6 +30,8 @@ pub struct EvmScene<'a> {
     pub rebases: Vec<Rebase<'a>>,
     /// Whether the question names the wallet, so that the caller is none of the others.
     pub is_wallet_named: bool,
+    /// Whether coin may have moved inside that no trace shows.
+    pub may_hide_coin: bool,
     logged: OnceCell<Vec<Vec<usize>>>,
 }
 
@@ -69,7 +71,7 @@ pub fn read<'a>(
     let known = rules.on(facts.chain.rules_slug());
     let mut movements = if outcome == Outcome::Failed { Vec::new() } else { movements(facts, known) };
     let is_traced = matches!(facts.internal, InternalValue::Traced { .. });
-    let may_hide_coin = !is_traced && may_hide_coin(facts, known);
+    let may_hide_coin = !is_traced && may_hide_coin(facts, rules, known);
     let carried = actor::carried(facts, &movements, rules, known);
     // Whose balances change is not logged: only a caller who names a wallet can be told.
     let rebases = if question.wallet.is_some() { rebases::logged(facts, rules, known) } else { Vec::new() };
@@ -161,6 +163,7 @@ pub fn read<'a>(
         known,
         rebases,
         is_wallet_named: question.wallet.is_some(),
+        may_hide_coin,
         logged: OnceCell::new(),
     })
 }

@@ -126,6 +126,8 @@ pub struct CallRule {
     pub opens: Option<Opens>,
     pub zero: Option<Field>,
     pub differ: Vec<(Field, Field)>,
+    /// The contract's code pays nobody.
+    pub keeps: bool,
     pub words: usize,
 }
 
@@ -363,6 +365,9 @@ pub fn call(pack: usize, stem: &str, row: &CallRow) -> Result<CallRule, FaultTex
     if means.is_none() && opens.is_none() {
         return Err("a call either means something or opens others".to_owned());
     }
+    if row.keeps && !matches!(place(&row.on)?, RulePlace::Role(_)) {
+        return Err("only of listed contracts is it known that they keep the coin".to_owned());
+    }
     let (out, fee) = legs::out_and_fee(&row.out, &function)?;
     Ok(CallRule {
         pack,
@@ -379,6 +384,7 @@ pub fn call(pack: usize, stem: &str, row: &CallRow) -> Result<CallRule, FaultTex
         opens,
         zero,
         differ: row.differ.iter().map(pair).collect::<Result<_, FaultText>>()?,
+        keeps: row.keeps,
         words: function.words,
     })
 }

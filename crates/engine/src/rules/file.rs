@@ -432,6 +432,9 @@ pub struct CallRow<S = Spanned<String>> {
     /// Only when these parameters differ, as in an event.
     #[serde(default)]
     pub differ: BTreeMap<String, String>,
+    /// In this call the contract's code pays no coin to anybody but the protocol's own contracts.
+    #[serde(default)]
+    pub keeps: bool,
 }
 
 fn sender_only() -> Vec<String> {

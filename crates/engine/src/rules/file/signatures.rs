@@ -131,6 +131,7 @@ impl SignedRow for CallRow {
                 target: row.target,
                 zero: row.zero,
                 differ: row.differ,
+                keeps: row.keeps,
             }
         };
         written.signature.0.iter().map(one).collect()
