@@ -45,13 +45,14 @@ fn gas_leg(scene: &Scene<'_>, gas: U256) -> AssetLeg {
 
 fn native_leg(scene: &Scene<'_>, raw: U256) -> AssetLeg {
     let chain = scene.chain;
+    let (symbol, name) = chain.coin_in(scene.block);
     AssetLeg {
-        symbol: chain.native_symbol.clone(),
+        symbol: symbol.to_owned(),
         amount: Amount { raw, decimals: Some(chain.native_decimals) }.text(),
         action: Action::Received,
         decimals: Some(chain.native_decimals),
         token_address: None,
-        token_name: Some(chain.native_name.clone()),
+        token_name: Some(name.to_owned()),
         to: None,
         from: None,
         token_type: None,

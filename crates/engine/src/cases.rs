@@ -203,6 +203,7 @@ pub fn chain(slug: &str, wrapped: Address) -> Chain {
         aliases: Vec::new(),
         native_symbol: "COIN".to_owned(),
         native_name: "Coin".to_owned(),
+        native_before: None,
         native_decimals: if slug == SOLANA { 9 } else { 18 },
         wrapped_native: vec![wrapped],
         multicall3: None,

@@ -3,6 +3,8 @@
 use alloy_primitives::Address;
 use serde::{Deserialize, Serialize};
 
+use crate::block::Block;
+
 /// Chains of one family are read in one way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
@@ -23,6 +25,8 @@ pub struct Chain {
     pub native_symbol: String,
     pub native_name: String,
     pub native_decimals: u8,
+    /// What the coin was called before it got another name, under which prices of that time are quoted.
+    pub native_before: Option<FormerCoin>,
     /// WETH9-like wrappers of the native coin.
     #[serde(default)]
     pub wrapped_native: Vec<Address>,
@@ -40,7 +44,23 @@ pub struct Chain {
     pub endpoints: Vec<String>,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FormerCoin {
+    /// In seconds since 1970.
+    pub until: i64,
+    pub symbol: String,
+    pub name: String,
+}
+
 impl Chain {
+    /// Symbol and name of the native coin in a block; today's where the block is not known.
+    pub fn coin_in(&self, block: Option<Block>) -> (&str, &str) {
+        let former = self.native_before.as_ref().filter(|former| block.is_some_and(|it| it.timestamp < former.until));
+        let today = (self.native_symbol.as_str(), self.native_name.as_str());
+        former.map_or(today, |former| (&former.symbol, &former.name))
+    }
+
     /// The slug under which packs and token files know this chain's contracts.
     pub fn rules_slug(&self) -> &str {
         self.contracts_as.as_deref().unwrap_or(&self.slug)

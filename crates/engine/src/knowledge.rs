@@ -46,6 +46,7 @@ fn fingerprint(chain: &Chain) -> [u8; 32] {
         native_symbol,
         native_name,
         native_decimals,
+        native_before,
         wrapped_native,
         multicall3: _,
         native_log,
@@ -55,7 +56,7 @@ fn fingerprint(chain: &Chain) -> [u8; 32] {
         explorer: _,
         endpoints: _,
     } = chain;
-    let coin = (native_symbol, native_name, native_decimals, wrapped_native);
+    let coin = (native_symbol, native_name, native_decimals, native_before, wrapped_native);
     let rest = (native_log, fee_collector, finality_depth, contracts_as);
     Sha256::digest(format!("{:?}", (slug, family, chain_id, coin, rest))).into()
 }
@@ -66,6 +67,7 @@ mod tests {
 
     use super::*;
     use crate::cases;
+    use crate::chain::FormerCoin;
 
     const PACK: &str = "name = \"Mine\"\nabout = \"x\"\n";
 
@@ -80,11 +82,13 @@ mod tests {
         let before = engine(&[("mine", PACK)], &chain);
         assert_eq!(before, engine(&[("mine", PACK)], &chain), "the same knowledge has the same name");
         let address = Address::repeat_byte(7);
+        let former = FormerCoin { until: 7, symbol: "OLD".to_owned(), name: "Old".to_owned() };
         let changed = [
             Chain { wrapped_native: vec![address], ..chain.clone() },
             Chain { contracts_as: Some("base".to_owned()), ..chain.clone() },
             Chain { native_log: Some(address), ..chain.clone() },
             Chain { native_decimals: 6, ..chain.clone() },
+            Chain { native_before: Some(former), ..chain.clone() },
         ];
         for changed in &changed {
             assert_ne!(before, engine(&[("mine", PACK)], changed), "{changed:?}");

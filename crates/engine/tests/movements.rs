@@ -8,11 +8,12 @@ use std::sync::{Arc, LazyLock};
 
 use alloy_primitives::{Address, B256, Bytes, U64, U256, address, keccak256};
 use engine::asset::{Asset, Movement, NftKind};
+use engine::chain::FormerCoin;
 use engine::evm::json::Log;
 use engine::evm::movements;
 use engine::evm::trace::InternalTransfer;
 use engine::evm::{BalanceChange, EvmFacts, InternalValue};
-use engine::{Category, Facts, Knowledge, Missing, Question, Rules, Token};
+use engine::{Block, Category, Chain, Facts, Knowledge, Missing, Question, Rules, Token};
 
 const WALLET: Address = address!("00000000000000000000000000000000000000AA");
 const OTHER: Address = address!("00000000000000000000000000000000000000BB");
@@ -313,6 +314,24 @@ fn a_listed_contract_that_keeps_what_it_is_given_hides_no_coin() {
     assert!(!reviewed(deposit, vec![ping(deposit)]));
     assert!(reviewed(OTHER, vec![ping(OTHER)]), "anybody can have a function of that name");
     assert!(reviewed(deposit, vec![ping(deposit), ping(OTHER)]), "somebody else ran too");
+}
+
+/// A coin that got another name is called by the one of its time: prices are quoted under it.
+#[test]
+fn a_coin_is_called_as_it_was_then() {
+    let knowledge = Knowledge::embedded().unwrap();
+    let symbols = |timestamp: i64| {
+        let mut facts = with(Vec::new());
+        facts.transaction.value = U256::from(7);
+        facts.block = Some(Block { number: 1, timestamp, finalized: true });
+        let former = FormerCoin { until: 1_000, symbol: "OLD".to_owned(), name: "Old coin".to_owned() };
+        facts.chain = Arc::new(Chain { native_before: Some(former), ..Chain::clone(&facts.chain) });
+        let read = engine::read(&Facts::from(facts), &Question::default(), &knowledge, Missing::Accept);
+        let assets = read.unwrap().done().unwrap().assets;
+        [assets.sent[0].symbol.clone(), assets.gas.unwrap().symbol]
+    };
+    assert_eq!(symbols(999), ["OLD", "OLD"]);
+    assert_eq!(symbols(1_000), ["ETH", "ETH"]);
 }
 
 /// A betting exchange changes balances inside and moves no token. Its log names the wallet and the amounts, so a person looks.
