@@ -165,9 +165,11 @@ pub fn push_part(text: &mut String, leg: &AssetLeg, amount: &str) {
             push_amount(text, amount);
             push(text, &[" × ", symbol, " #", id]);
         }
+        // Where the token does not tell its decimals, the amount is in its smallest unit.
         None => {
+            let is_raw = leg.decimals.is_none() && leg.token_type.is_none();
             push_amount(text, amount);
-            push(text, &[" ", symbol]);
+            push(text, &[if is_raw { " base units of " } else { " " }, symbol]);
         }
     }
 }
