@@ -9,6 +9,7 @@ mod proofs;
 pub mod rebases;
 pub mod scene;
 pub mod trace;
+mod unseen;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -2,16 +2,16 @@
 
 use std::cell::OnceCell;
 
-use alloy_primitives::{Address, U256};
+use alloy_primitives::Address;
 
 use super::accruals::{self, Stated};
 use super::json::{Log, word_address};
-use super::movements::{WITHDRAWAL, movements, unreadable};
+use super::movements::{movements, unreadable};
 use super::proofs::may_hide_coin;
 use super::rebases::{self, Outcome as Rebased, Rebase};
+use super::unseen::unseen_value;
 use super::{BalanceChange, EvmFacts, InternalValue, LOGS_MAX, actor};
-use crate::asset::{Account, Asset, Movement, Seen};
-use crate::chain::Chain;
+use crate::asset::{Account, Movement, Seen};
 use crate::hash::TxHash;
 use crate::legs::{Direction, LEGS_MAX, legs as net_legs, position, with_accrued};
 use crate::question::Question;
@@ -210,120 +210,4 @@ pub fn mentions(log: &Log, wallet: Address) -> bool {
     log.address == wallet
         || log.topics.iter().skip(1).any(|topic| word_address(&topic.0) == Some(wallet))
         || words.into_iter().any(|word| word_address(word) == Some(wallet))
-}
-
-/// Without a trace, native coin that reached the wallet inside the transaction shows only in its balance. The
-/// difference counts as read where a log, or what a listed contract was asked for, proves the same amount, and as inferred where nothing does.
-fn unseen_value(
-    facts: &EvmFacts,
-    rules: &ChainRules,
-    (wallet, gas): (Address, Option<U256>),
-    known: &[Movement],
-    doubts: &mut Vec<Doubt>,
-) -> Option<Movement> {
-    let change = facts.balances.get(&wallet).copied();
-    let Some(change @ BalanceChange { before: Some(before), after: Some(after), .. }) = change else {
-        doubts.push(Doubt::InternalValueUnknown);
-        return None;
-    };
-    let account = Account::from(wallet);
-    let sum = |side: fn(&Movement) -> Account| {
-        known
-            .iter()
-            .filter(|m| m.asset == Asset::Native && side(m) == account)
-            .fold(U256::ZERO, |total, m| total.saturating_add(m.amount))
-    };
-    let expected_in = before.saturating_add(sum(|m| m.to));
-    let expected_out = after.saturating_add(sum(|m| m.from)).saturating_add(gas.unwrap_or_default());
-    let other = Account::from(facts.transaction.to.unwrap_or_default());
-    let (from, to, amount) = if expected_out > expected_in {
-        (other, account, expected_out.saturating_sub(expected_in))
-    } else {
-        (account, other, expected_in.saturating_sub(expected_out))
-    };
-    if amount.is_zero() {
-        // What came in may have left again by another transaction of the same block.
-        let is_sender = facts.transaction.from == wallet;
-        if !change.sent_exactly(u64::from(is_sender)) {
-            doubts.push(Doubt::InternalValueUnknown);
-        }
-        return None;
-    }
-    // What came back of what was sent is proved by a log that states what was kept.
-    let kept = sum(|m| m.from).checked_sub(amount).filter(|_| to == account);
-    let is_left = |log: &Log| to == account && states_less_fee(log, amount);
-    let is_stated = |log: &Log| states(log, amount) || kept.is_some_and(|kept| states(log, kept)) || is_left(log);
-    let logs = &facts.receipt.logs;
-    let unwrapped = logs.iter().position(|log| is_unwrapped(log, &facts.chain, amount)).filter(|_| to == account);
-    // Whoever unwrapped it passed it on, by way of whom they like: a listed one is named.
-    let payer = unwrapped.and_then(|at| logs.get(at)?.topic_address(1));
-    let payer = payer.filter(|payer| *payer != wallet && rules.vouchers(*payer).next().is_some());
-    let from = payer.map_or(from, Account::from);
-    let proof = unwrapped.or_else(|| logs.iter().position(is_stated));
-    let seen = match proof {
-        Some(at) => Seen::Log(at),
-        None if to == account && was_asked_for(facts, rules, amount) => Seen::Value,
-        None => {
-            doubts.push(Doubt::BalanceDelta);
-            Seen::Balance
-        }
-    };
-    Some(Movement { asset: Asset::Native, from, to, amount, seen })
-}
-
-/// The wrapped coin's contract paid out as much.
-fn is_unwrapped(log: &Log, chain: &Chain, amount: U256) -> bool {
-    let is_its = log.topic0() == Some(WITHDRAWAL) && chain.is_wrapped_native(log.address);
-    let paid = log.data_u256(0).filter(|_| is_its && amount >= U256::from(PROVABLE_WEI_MIN));
-    paid.is_some_and(|paid| is_passed_on(paid, amount))
-}
-
-/// Routers keep a wei of what they pass on, since a balance that is not empty is cheaper to write.
-fn is_passed_on(paid: U256, amount: U256) -> bool {
-    paid == amount || paid.checked_sub(U256::ONE) == Some(amount)
-}
-
-/// Words of a call that are looked at, alone and in pairs.
-const ASKED_WORDS_MAX: usize = 32;
-
-/// A listed contract was asked for just as much, in one word or in two: an order is taken back with the fee that was set aside for it.
-fn was_asked_for(facts: &EvmFacts, rules: &ChainRules, amount: U256) -> bool {
-    let is_listed = facts.transaction.to.is_some_and(|called| rules.vouchers(called).next().is_some());
-    if !is_listed || amount < U256::from(PROVABLE_WEI_MIN) {
-        return false;
-    }
-    let words = facts.transaction.input.get(4..).unwrap_or_default().chunks_exact(32).take(ASKED_WORDS_MAX);
-    let words: Vec<U256> = words.map(U256::from_be_slice).filter(|word| !word.is_zero()).collect();
-    let pairs = |(at, one): (usize, &U256)| {
-        let others = words.iter().skip(at.saturating_add(1));
-        others.into_iter().any(|other| one.checked_add(*other) == Some(amount))
-    };
-    words.iter().any(|word| is_passed_on(*word, amount)) || words.iter().enumerate().any(pairs)
-}
-
-/// An amount this small could be in a log by chance.
-const PROVABLE_WEI_MIN: u64 = 1_000_000;
-
-fn states(log: &Log, amount: U256) -> bool {
-    let bytes = amount.to_be_bytes::<32>();
-    amount >= U256::from(PROVABLE_WEI_MIN) && log.data.chunks_exact(32).any(|word| word == bytes)
-}
-
-const BASIS_POINTS: u64 = 10_000;
-/// Nobody keeps more than this of what they pass on.
-const FEE_BASIS_POINTS_MAX: u64 = 1_000;
-
-/// A log states an amount of which this is left after a fee of whole basis points, to the wei.
-fn states_less_fee(log: &Log, amount: U256) -> bool {
-    let whole = U256::from(BASIS_POINTS);
-    let is_left = |paid: U256| {
-        let Some(fee) = paid.checked_sub(amount).filter(|fee| !fee.is_zero()) else { return false };
-        let Some(points) = fee.checked_mul(whole).and_then(|fee| fee.checked_div(paid)) else { return false };
-        // Division cuts off, so the fee is of these points or of one more.
-        let of = |points: U256| paid.checked_mul(points).and_then(|part| part.checked_div(whole));
-        let is_fee = |points: U256| of(points) == Some(fee);
-        points <= U256::from(FEE_BASIS_POINTS_MAX) && (is_fee(points) || is_fee(points.saturating_add(U256::ONE)))
-    };
-    amount >= U256::from(PROVABLE_WEI_MIN * PROVABLE_WEI_MIN)
-        && log.data.chunks_exact(32).map(U256::from_be_slice).any(is_left)
 }
