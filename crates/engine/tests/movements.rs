@@ -334,6 +334,30 @@ fn a_coin_is_called_as_it_was_then() {
     assert_eq!(symbols(1_000), ["ETH", "ETH"]);
 }
 
+/// A deposit address hands coin on and logs it. Where the log names the wallet, or a token moved for somebody, more may have been bought than was moved.
+#[test]
+fn coin_that_a_contract_only_passes_on_is_a_transfer() {
+    let knowledge = Knowledge::embedded().unwrap();
+    let reviewed = |logs: Vec<Log>| {
+        let mut facts = with(logs);
+        facts.transaction.input = Bytes::new();
+        facts.transaction.value = U256::from(5_000_000_000_u64);
+        let passed_on = InternalTransfer { from: OTHER, to: TOKEN, value: facts.transaction.value };
+        facts.transaction.to = Some(OTHER);
+        facts.internal = InternalValue::Traced { transfers: vec![passed_on], failed: false };
+        let read = engine::read(&Facts::from(facts), &Question::default(), &knowledge, Missing::Accept);
+        let answer = read.unwrap().done().unwrap();
+        assert_eq!(answer.category, Category::Transfer);
+        answer.needs_review
+    };
+    let forwarded =
+        |account: Address| log(TOKEN, "Forwarded(address,uint256)", &[], &[account.into_word(), word(5_000_000_000)]);
+    assert!(!reviewed(Vec::new()) && !reviewed(vec![forwarded(OTHER)]));
+    assert!(reviewed(vec![forwarded(WALLET)]), "it may keep an account for the wallet");
+    let sold = log(TOKEN, "Transfer(address,address,uint256)", &[OTHER.into_word(), TOKEN.into_word()], &[word(7)]);
+    assert!(reviewed(vec![sold]), "a token moved");
+}
+
 /// A betting exchange changes balances inside and moves no token. Its log names the wallet and the amounts, so a person looks.
 #[test]
 fn a_contract_that_tells_of_the_wallet_and_an_amount_may_keep_accounts_inside() {

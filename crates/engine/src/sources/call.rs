@@ -223,7 +223,8 @@ fn bare(scene: &EvmScene<'_>, rule: &str, category: Category) -> Opinion {
     Opinion::new(Source::Call, rule, category, Strength::Standard, Shares::whole(scene.legs.iter().enumerate()))
 }
 
-/// Value sent with an empty call is a transfer, unless the receiver did something with it that the wallet sees.
+/// Value sent with an empty call is a transfer, unless the receiver did something for the wallet with it: where only coin moved and no log names the
+/// wallet, it was kept or passed on, as deposit addresses of exchanges do.
 fn plain_value(scene: &EvmScene<'_>, target: Address) -> Vec<Opinion> {
     let party = scene.perspective == scene.facts.transaction.from || scene.perspective == target;
     if scene.movements.is_empty() && scene.acts {
@@ -233,7 +234,9 @@ fn plain_value(scene: &EvmScene<'_>, target: Address) -> Vec<Opinion> {
         return vec![own];
     }
     let [leg] = scene.legs.as_slice() else { return Vec::new() };
-    let is_quiet = scene.facts.contract_logs().next().is_none() || leg.direction == Direction::In;
+    let is_coin_alone = scene.movements.iter().all(|m| m.asset == Asset::Native);
+    let is_named = || scene.facts.contract_logs().any(|log| mentions(log, scene.perspective));
+    let is_quiet = leg.direction == Direction::In || is_coin_alone && !is_named();
     if party && is_quiet && leg.asset == Asset::Native && !scene.facts.transaction.value.is_zero() {
         vec![bare(scene, "evm/value", Category::Transfer)]
     } else {
