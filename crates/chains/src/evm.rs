@@ -114,6 +114,7 @@ impl ServedChain for EvmChain {
             .all(|change| change.before.is_some() && change.after.is_some() && change.sent.is_some());
         match facts.internal {
             _ if !has_balances || facts.given.values().any(Option::is_none) => Completeness::Partial,
+            InternalValue::Listed { .. } if self.can_trace() => Completeness::Partial,
             InternalValue::Traced { .. } | InternalValue::Listed { .. } | InternalValue::NotAsked => {
                 Completeness::Whole
             }

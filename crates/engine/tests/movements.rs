@@ -266,8 +266,9 @@ fn what_came_in_is_proved_by_what_was_unwrapped_stated_or_asked_for() {
     let says_balance = |logs: Vec<Log>, called: Address, asked: &[u64]| {
         let mut facts = with(logs);
         facts.transaction.to = Some(called);
-        facts.transaction.input =
-            Bytes::from([vec![1, 2, 3, 4], asked.iter().flat_map(|amount| word(*amount).0).collect()].concat());
+        facts.transaction.input = Bytes::from(
+            [vec![0x7b, 0xc4, 0x1b, 0x96], asked.iter().flat_map(|amount| word(*amount).0).collect()].concat(),
+        );
         facts.internal = InternalValue::Untraceable;
         // One unit went for gas.
         let change = BalanceChange { before: Some(U256::ONE), after: Some(U256::from(RECEIVED)), sent: Some((5, 6)) };
@@ -332,6 +333,23 @@ fn a_coin_is_called_as_it_was_then() {
     };
     assert_eq!(symbols(999), ["OLD", "OLD"]);
     assert_eq!(symbols(1_000), ["ETH", "ETH"]);
+}
+
+/// Where it is proved that no coin moved inside, nobody's list of such coin is believed: no balance is asked that would tell.
+#[test]
+fn what_somebody_lists_is_nothing_where_no_coin_can_have_moved() {
+    let knowledge = Knowledge::embedded().unwrap();
+    let usdc = address!("A0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48");
+    let sent = log(usdc, "Transfer(address,address,uint256)", &[WALLET.into_word(), OTHER.into_word()], &[word(7)]);
+    let mut facts = with(vec![sent]);
+    facts.transaction.to = Some(usdc);
+    let asked = [OTHER.into_word(), word(7)].map(|word| word.0).concat();
+    facts.transaction.input = Bytes::from([vec![0xa9, 0x05, 0x9c, 0xbb], asked].concat());
+    let invented = InternalTransfer { from: OTHER, to: WALLET, value: U256::from(5_000_000_000_u64) };
+    facts.internal = InternalValue::Listed { transfers: vec![invented] };
+    let read = engine::read(&Facts::from(facts), &Question::default(), &knowledge, Missing::Accept);
+    let answer = read.unwrap().done().unwrap();
+    assert!(answer.assets.received.is_empty() && !answer.needs_review, "{:?}", answer.assets);
 }
 
 /// A deposit address hands coin on and logs it. Where the log names the wallet, or a token moved for somebody, more may have been bought than was moved.

@@ -72,6 +72,10 @@ pub fn read<'a>(
     let mut movements = if outcome == Outcome::Failed { Vec::new() } else { movements(facts, known) };
     let is_traced = matches!(facts.internal, InternalValue::Traced { .. });
     let may_hide_coin = !is_traced && may_hide_coin(facts, rules, known);
+    if matches!(facts.internal, InternalValue::Listed { .. }) && !may_hide_coin {
+        // No coin moved inside, whatever somebody lists: no balance is asked that would tell.
+        movements.retain(|m| !matches!(m.seen, Seen::Trace(_)));
+    }
     let carried = actor::carried(facts, &movements, rules, known);
     // Whose balances change is not logged: only a caller who names a wallet can be told.
     let rebases = if question.wallet.is_some() { rebases::logged(facts, rules, known) } else { Vec::new() };
@@ -88,7 +92,7 @@ pub fn read<'a>(
     let mut doubts = Vec::new();
     if outcome == Outcome::Succeeded {
         if may_hide_coin {
-            movements.extend(unseen_value(facts, known, (perspective, gas), &movements, &mut doubts));
+            movements.extend(unseen_value(facts, (rules, known), (perspective, gas), &movements, &mut doubts));
         }
         doubts.extend(
             unreadable(facts, known, perspective).and_then(|position| facts.log_index(position)).map(Doubt::Unreadable),

@@ -7,14 +7,15 @@ use super::movements::WITHDRAWAL;
 use super::{BalanceChange, EvmFacts};
 use crate::asset::{Account, Asset, Movement, Seen};
 use crate::chain::Chain;
-use crate::rules::ChainRules;
+use crate::rules::compile::{CallRule, RulePlace};
+use crate::rules::{ChainRules, Rules};
 use crate::scene::Doubt;
 
 /// Without a trace, native coin that reached the wallet inside the transaction shows only in its balance. The
 /// difference counts as read where a log, or what a listed contract was asked for, proves the same amount, and as inferred where nothing does.
 pub fn unseen_value(
     facts: &EvmFacts,
-    rules: &ChainRules,
+    rules: (&Rules, &ChainRules),
     (wallet, gas): (Address, Option<U256>),
     known: &[Movement],
     doubts: &mut Vec<Doubt>,
@@ -39,28 +40,25 @@ pub fn unseen_value(
     } else {
         (account, other, expected_in.saturating_sub(expected_out))
     };
+    let is_alone = change.sent_exactly(u64::from(facts.transaction.from == wallet));
     if amount.is_zero() {
         // What came in may have left again by another transaction of the same block.
-        let is_sender = facts.transaction.from == wallet;
-        if !change.sent_exactly(u64::from(is_sender)) {
+        if !is_alone {
             doubts.push(Doubt::InternalValueUnknown);
         }
         return None;
     }
     // What came back of what was sent is proved by a log that states what was kept.
     let kept = sum(|m| m.from).checked_sub(amount).filter(|_| to == account);
-    let is_left = |log: &Log| to == account && states_less_fee(log, amount);
+    // Another transaction of the wallet in the same block would be in the difference too.
+    let is_left = |log: &Log| is_alone && to == account && states_less_fee(log, amount);
     let is_stated = |log: &Log| states(log, amount) || kept.is_some_and(|kept| states(log, kept)) || is_left(log);
     let logs = &facts.receipt.logs;
     let unwrapped = logs.iter().position(|log| is_unwrapped(log, &facts.chain, amount)).filter(|_| to == account);
-    // Whoever unwrapped it passed it on, by way of whom they like: a listed one is named.
-    let payer = unwrapped.and_then(|at| logs.get(at)?.topic_address(1));
-    let payer = payer.filter(|payer| *payer != wallet && rules.vouchers(*payer).next().is_some());
-    let from = payer.map_or(from, Account::from);
     let proof = unwrapped.or_else(|| logs.iter().position(is_stated));
     let seen = match proof {
         Some(at) => Seen::Log(at),
-        None if to == account && was_asked_for(facts, rules, amount) => Seen::Value,
+        None if is_alone && to == account && was_asked_for(facts, rules, amount) => Seen::Value,
         None => {
             doubts.push(Doubt::BalanceDelta);
             Seen::Balance
@@ -84,10 +82,14 @@ fn is_passed_on(paid: U256, amount: U256) -> bool {
 /// Words of a call that are looked at, alone and in pairs.
 const ASKED_WORDS_MAX: usize = 32;
 
-/// A listed contract was asked for just as much, in one word or in two: an order is taken back with the fee that was set aside for it.
-fn was_asked_for(facts: &EvmFacts, rules: &ChainRules, amount: U256) -> bool {
-    let is_listed = facts.transaction.to.is_some_and(|called| rules.vouchers(called).next().is_some());
-    if !is_listed || amount < U256::from(PROVABLE_WEI_MIN) {
+/// By a call that some pack knows, a listed contract was asked for just as much, in one word or in two: an order is taken back with the fee that was set aside for it.
+fn was_asked_for(facts: &EvmFacts, (rules, known): (&Rules, &ChainRules), amount: U256) -> bool {
+    let (Some(called), Some(selector)) = (facts.transaction.to, facts.transaction.selector()) else { return false };
+    let is_its = |rule: &CallRule| match &rule.place {
+        RulePlace::Role(role) => known.holds_role(called, rule.pack, role),
+        _ => known.vouchers(called).next().is_some(),
+    };
+    if !rules.calls(&selector.into()).iter().any(is_its) || amount < U256::from(PROVABLE_WEI_MIN) {
         return false;
     }
     let words = facts.transaction.input.get(4..).unwrap_or_default().chunks_exact(32).take(ASKED_WORDS_MAX);

@@ -11,8 +11,8 @@ use crate::evm::scene::EvmScene;
 use crate::opinion::{Opinion, Source, Strength};
 use crate::role::Role;
 use crate::rules::compile::{EventRule, Field, LegSpec, LegSubject, Who};
-use crate::rules::{ChainRules, Crossing, Rules};
-use crate::shares::{Share, Shares, Tie};
+use crate::rules::{ChainRules, Crossing, Holder, Rules};
+use crate::shares::{Net, Share, Shares, Tie};
 
 /// A log that a rule matches, whose conditions hold.
 #[derive(Debug, Clone, Copy)]
@@ -88,8 +88,9 @@ pub fn opinion(scene: &EvmScene<'_>, rules: &Rules, matched: &Matched<'_>) -> Op
     .map(|said| crossed(said, rules, rule.pack, rule.becomes.as_ref(), &words))
 }
 
-/// An opinion, and what was paid in coin for what it says, where its rule names such a fee: what it does not state itself. What only the way of the
-/// money gave to the opinion is the fee's then; but where nothing else moved, the coin itself is what it speaks of.
+/// An opinion, and what was paid in coin for what it says, where its rule names such a fee: what the contract that spoke, or one of its pack, was given
+/// beyond what the rule states. What only the way of the money gave to the opinion is the fee's then; but where nothing else moved, the coin itself is
+/// what it speaks of.
 pub fn with_fee(
     scene: &EvmScene<'_>,
     fee: &[LegSpec],
@@ -100,10 +101,18 @@ pub fn with_fee(
     let speaker = Speaker { means: Category::FeePayment, is_loose: false, ..speaker };
     let paid = if fee.is_empty() { None } else { explain(scene, fee, &[], speaker, words) };
     let Some(paid) = paid.filter(|paid| !paid.is_empty()) else { return [Some(said), None] };
+    let is_its = |other: Account| {
+        let is_of_pack = |holder: &Holder| holder.pack == speaker.pack;
+        let contract = other.evm().unwrap_or_default();
+        contract == speaker.contract || scene.known.holders(contract).iter().any(is_of_pack)
+    };
     let rest = said.explains.without_linked(paid.legs());
     let mut beyond = Shares::default();
-    for share in paid.iter() {
-        beyond.add(Share { amount: share.amount.saturating_sub(rest.of(share.leg)), ..*share });
+    for leg in paid.legs().iter() {
+        let Some(whole) = scene.legs.get(leg) else { continue };
+        // What was too much may have come back from whoever passed the message on.
+        let given = scene.net(whole, |own| is_its(own.other)).amount.min(whole.amount);
+        beyond.link(leg, Net { amount: given.saturating_sub(rest.of(leg)), ..Net::default() });
     }
     if rest.is_empty() || beyond.is_empty() {
         return [Some(said), None];
