@@ -140,6 +140,8 @@ fn constructs_that_nobody_knows_are_refused() {
         (&created("pool", 5_001), 16, "`count` is 5001, not 1 to 5000"),
         (&created("gauge", 1), 15, "no rule uses role `gauge`; where"),
         (&created("pool", 1).replace("c0a4", "C0a4"), 17, "created.ethereum: "),
+        (&created("pool", 1).replace("ethereum", "every"), 17, "do not follow from a count"),
+        (&created("pool", 1).replace("ethereum", "zksync"), 17, "do not follow from a count"),
         (&nft.repeat(2), 21, "another row says how 0x00000000000000000000000000000000000000bb logs its tokens"),
     ] {
         let said = refused(&format!("{sound}{more}"));

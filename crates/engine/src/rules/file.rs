@@ -240,7 +240,7 @@ pub struct CreatedRow {
     pub role: Spanned<String>,
     /// The factory has made at most this many.
     pub count: Spanned<u64>,
-    /// Chain slug (or `every`) to the factories.
+    /// Chain slug to the factories.
     pub at: BTreeMap<String, Vec<Spanned<String>>>,
 }
 

@@ -23,6 +23,8 @@ use super::{ChainRules, Factory, Families, Fault, Holder, Lines, Pack, Rules, Tr
 const SOURCES_MIN: usize = 2;
 /// Each address is computed when the packs are loaded; the factories that have made more are those of wallets, whose code proves nothing.
 const CREATED_MAX: u64 = 5_000;
+/// Chains on which an address is computed otherwise from who made it.
+const OTHER_CREATE: [&str; 3] = ["zksync", "abstract", "lens"];
 
 #[derive(Default)]
 pub(super) struct Loader {
@@ -347,6 +349,10 @@ impl Loader {
             let is_quiet = file.quiet.contains(row.role.get_ref());
             for (slug, text) in row.at.iter().flat_map(|(slug, all)| all.iter().map(move |text| (slug, text))) {
                 match compile::address(text.get_ref()) {
+                    Ok(_) if slug == EVERY_CHAIN || OTHER_CREATE.contains(&slug.as_str()) => {
+                        let what = format!("created.{slug}: addresses there do not follow from a count");
+                        self.faults.push(source.fault(Some(text.span()), what));
+                    }
                     Ok(factory) => {
                         let chain = self.chains.entry(slug.clone()).or_default();
                         // A contract counts what it makes from one.
