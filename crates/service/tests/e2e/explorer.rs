@@ -122,10 +122,9 @@ async fn an_explorer_that_is_wrong_is_found_out() {
     let seller = traced.classify(sold).await.body["assets"]["received"][0]["from"].clone();
     let questions =
         [json!({ "hash": sold, "wallet": seller }), json!({ "hash": scenario.named("v2_swap_eth_out").hash })];
-    let lies: [(&str, Tamper); 8] = [
+    // Those of the first kind fit the receipt, so only balances find them out.
+    let plausible: [(&str, Tamper); 3] = [
         ("it lags", |_, _| json!({ "status": "0", "message": "No transactions found", "result": [] })),
-        ("it has not looked yet", |_, _| json!({ "status": "2", "message": "Pending", "result": [] })),
-        ("of another block", |_, told| changed(told, "blockNumber", "1")),
         ("another amount", |_, told| changed(told, "value", "7")),
         ("a row too many", |_, mut told| {
             let rows = told["result"].as_array_mut().unwrap();
@@ -133,23 +132,27 @@ async fn an_explorer_that_is_wrong_is_found_out() {
             rows.push(coin);
             told
         }),
+    ];
+    let unreadable: [(&str, Tamper); 5] = [
+        ("it has not looked yet", |_, _| json!({ "status": "2", "message": "Pending", "result": [] })),
+        ("of another block", |_, told| changed(told, "blockNumber", "1")),
         ("no number", |_, told| changed(told, "value", "0x7")),
         ("always too much", |_, _| json!({ "status": "0", "message": "NOTOK", "result": "Max rate limit reached" })),
         ("no explorer", |_, _| json!({ "error": "no such page" })),
     ];
-    for (what, lie) in lies {
-        for has_balances in [true, false] {
-            let (url, listing) = Listing::start(&anvil.url, lie).await;
-            let (_proxy, taxon) = served(&anvil.url, has_balances, &url).await;
-            for question in &questions {
-                let truth = traced.post("/v1/classify", question).await.body;
-                let answer = taxon.post("/v1/classify", question).await.body;
-                let is_right = answer["assets"] == truth["assets"] && answer["category"] == truth["category"];
-                assert!(is_right && has_balances || answer["needs_review"] == true, "{what}: {answer}");
-                assert!(!answer.to_string().contains("s3cr3t"), "{what}");
-            }
-            assert!(listing.asked() > 0, "{what}");
+    let with_balances = plausible.iter().chain(&unreadable).map(|(what, lie)| (what, lie, true));
+    let without = plausible.iter().map(|(what, lie)| (what, lie, false));
+    for (what, lie, has_balances) in with_balances.chain(without) {
+        let (url, listing) = Listing::start(&anvil.url, *lie).await;
+        let (_proxy, taxon) = served(&anvil.url, has_balances, &url).await;
+        for question in &questions {
+            let truth = traced.post("/v1/classify", question).await.body;
+            let answer = taxon.post("/v1/classify", question).await.body;
+            let is_right = answer["assets"] == truth["assets"] && answer["category"] == truth["category"];
+            assert!(is_right && has_balances || answer["needs_review"] == true, "{what}: {answer}");
+            assert!(!answer.to_string().contains("s3cr3t"), "{what}");
         }
+        assert!(listing.asked() > 0, "{what}");
     }
 }
 
