@@ -325,12 +325,11 @@ impl EvmStage<'_> {
         if listed.is_none() && created.is_empty() {
             return Err(format!("nobody is called `{role}`"));
         }
-        let chains = || [self.chain, EVERY_CHAIN].into_iter();
-        let listed =
-            listed.into_iter().flat_map(|chains_of| chains().filter_map(|chain| chains_of.get(chain))).flatten();
-        let listed = listed.map(|text| compile::address(text.get_ref()));
+        let chains = [self.chain, EVERY_CHAIN].into_iter();
+        let here = chains.filter_map(|chain| listed.and_then(|chains| chains.get(chain)));
+        let listed = here.flatten().map(|text| compile::address(text.get_ref()));
         let factories = created.iter().flat_map(|row| {
-            let texts = chains().filter_map(|chain| row.at.get(chain)).flatten();
+            let texts = row.at.get(self.chain).into_iter().flatten();
             texts.map(|text| (compile::address(text.get_ref()), *row.count.get_ref()))
         });
         let made = factories

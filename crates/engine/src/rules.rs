@@ -18,7 +18,7 @@ use std::sync::Arc;
 use alloy_primitives::map::{AddressMap, AddressSet, B256Map, SelectorMap};
 use alloy_primitives::{Address, B256, Selector};
 
-use compile::{AccrualRule, ActorRule, CallRule, EventRule, NftRule, RebaseRule, SupplyRule};
+use compile::{AccrualRule, ActorRule, CallRule, EventRule, NftRule, RebaseRule, RulePlace, SupplyRule};
 pub use families::{Crossing, Families};
 pub use file::EVERY_CHAIN;
 use file::{DepositRow, Derive, PackFile, TransferDirection};
@@ -153,6 +153,11 @@ pub struct Fault {
 impl ChainRules {
     pub fn holds_role(&self, contract: Address, pack: usize, role: &str) -> bool {
         self.holders(contract).iter().any(|holder| holder.pack == pack && *holder.role == *role)
+    }
+
+    /// Whether the rule stands on a role that the contract has.
+    pub fn is_place_of(&self, rule: &CallRule, contract: Address) -> bool {
+        matches!(&rule.place, RulePlace::Role(role) if self.holds_role(contract, rule.pack, role))
     }
 
     /// Packs that know the contract, each with its role.

@@ -5,7 +5,7 @@ use alloy_primitives::{B256, U256};
 
 use super::EvmFacts;
 use super::movements::{APPROVAL, TRANSFER};
-use crate::rules::compile::{CallRule, RulePlace};
+use crate::rules::compile::CallRule;
 use crate::rules::{ChainRules, Rules};
 
 /// What a transaction costs before its calldata.
@@ -65,12 +65,9 @@ fn is_token_call(facts: &EvmFacts, known: &ChainRules) -> bool {
 /// A listed contract was called for something in which its code pays nobody, and nobody logged but contracts that are known.
 fn is_kept(facts: &EvmFacts, rules: &Rules, known: &ChainRules) -> bool {
     let (Some(called), Some(selector)) = (facts.transaction.to, facts.transaction.selector()) else { return false };
-    let is_its = |rule: &CallRule| {
-        let RulePlace::Role(role) = &rule.place else { return false };
-        rule.keeps && known.holds_role(called, rule.pack, role)
-    };
+    let keeps = |rule: &CallRule| rule.keeps && known.is_place_of(rule, called);
     let is_known = |contract| known.is_canonical(contract) || !known.holders(contract).is_empty();
-    rules.calls(&selector.into()).iter().any(is_its) && facts.contract_logs().all(|log| is_known(log.address))
+    rules.calls(&selector.into()).iter().any(keeps) && facts.contract_logs().all(|log| is_known(log.address))
 }
 
 /// Chains with a ledger of their own for the coin count gas by their own rules.

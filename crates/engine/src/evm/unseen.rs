@@ -82,13 +82,13 @@ fn is_passed_on(paid: U256, amount: U256) -> bool {
 /// Words of a call that are looked at, alone and in pairs.
 const ASKED_WORDS_MAX: usize = 32;
 
-/// By a call that some pack knows, a listed contract was asked for just as much, in one word or in two: an order is taken back with the fee that was set aside for it.
+/// A listed contract was asked for exactly this amount by a call that some pack knows. The amount is one word of the call or the sum of two: an
+/// order is taken back together with the fee that was set aside for it.
 fn was_asked_for(facts: &EvmFacts, (rules, known): (&Rules, &ChainRules), amount: U256) -> bool {
     let (Some(called), Some(selector)) = (facts.transaction.to, facts.transaction.selector()) else { return false };
-    let is_its = |rule: &CallRule| match &rule.place {
-        RulePlace::Role(role) => known.holds_role(called, rule.pack, role),
-        _ => known.vouchers(called).next().is_some(),
-    };
+    let is_vouched = known.vouchers(called).next().is_some();
+    let is_class = |rule: &CallRule| !matches!(rule.place, RulePlace::Role(_));
+    let is_its = |rule: &CallRule| known.is_place_of(rule, called) || is_vouched && is_class(rule);
     if !rules.calls(&selector.into()).iter().any(is_its) || amount < U256::from(PROVABLE_WEI_MIN) {
         return false;
     }
@@ -109,6 +109,8 @@ fn states(log: &Log, amount: U256) -> bool {
     amount >= U256::from(PROVABLE_WEI_MIN) && log.data.chunks_exact(32).any(|word| word == bytes)
 }
 
+/// Amounts before a fee may be any of a thousand figures, so chance needs larger ones.
+const PROVABLE_BEFORE_FEE_WEI_MIN: u64 = 1_000_000_000_000;
 const BASIS_POINTS: u64 = 10_000;
 /// Nobody keeps more than this of what they pass on.
 const FEE_BASIS_POINTS_MAX: u64 = 1_000;
@@ -124,6 +126,5 @@ fn states_less_fee(log: &Log, amount: U256) -> bool {
         let is_fee = |points: U256| of(points) == Some(fee);
         points <= U256::from(FEE_BASIS_POINTS_MAX) && (is_fee(points) || is_fee(points.saturating_add(U256::ONE)))
     };
-    amount >= U256::from(PROVABLE_WEI_MIN * PROVABLE_WEI_MIN)
-        && log.data.chunks_exact(32).map(U256::from_be_slice).any(is_left)
+    amount >= U256::from(PROVABLE_BEFORE_FEE_WEI_MIN) && log.data.chunks_exact(32).map(U256::from_be_slice).any(is_left)
 }

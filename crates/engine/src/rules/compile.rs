@@ -56,8 +56,8 @@ pub struct EventRule {
     /// Where it names what crosses a bridge, on either side.
     pub becomes: Option<[Field; 2]>,
     pub out: Vec<LegSpec>,
-    /// Coin that is paid for it.
-    pub fee: Vec<LegSpec>,
+    /// Coin beyond what `out` states pays for it.
+    pub may_pay_fee: bool,
     pub incoming: Vec<LegSpec>,
     pub role: Role,
     pub derive: Option<Derive>,
@@ -120,8 +120,8 @@ pub struct CallRule {
     pub whose: Vec<Field>,
     pub becomes: Option<[Field; 2]>,
     pub out: Vec<LegSpec>,
-    /// Coin that is paid for it.
-    pub fee: Vec<LegSpec>,
+    /// Coin beyond what `out` states pays for it.
+    pub may_pay_fee: bool,
     pub incoming: Vec<LegSpec>,
     pub opens: Option<Opens>,
     pub zero: Option<Field>,
@@ -316,7 +316,7 @@ pub fn event(pack: usize, stem: &str, row: &EventRow) -> Result<EventRule, Fault
         Some(reader) => Ok(reader),
     };
     is_told_whose(row, means)?;
-    let (out, fee) = legs::out_and_fee(&row.out, &event)?;
+    let (out, may_pay_fee) = legs::out_and_fee(&row.out, &event)?;
     Ok(EventRule {
         pack,
         id: format!("{stem}/{}", event.name()).into(),
@@ -328,7 +328,7 @@ pub fn event(pack: usize, stem: &str, row: &EventRow) -> Result<EventRule, Fault
         whose: row.whose.iter().map(|path| event.address(path)).collect::<Result<_, _>>()?,
         becomes: becomes(row.becomes.as_ref(), &event)?,
         out,
-        fee,
+        may_pay_fee,
         incoming: legs::specs(&row.incoming, &event)?,
         role: row.role.unwrap_or(means.meaning().role),
         derive: row.derive,
@@ -368,7 +368,7 @@ pub fn call(pack: usize, stem: &str, row: &CallRow) -> Result<CallRule, FaultTex
     if row.keeps && !matches!(place(&row.on)?, RulePlace::Role(_)) {
         return Err("only of listed contracts is it known that they keep the coin".to_owned());
     }
-    let (out, fee) = legs::out_and_fee(&row.out, &function)?;
+    let (out, may_pay_fee) = legs::out_and_fee(&row.out, &function)?;
     Ok(CallRule {
         pack,
         id: format!("{stem}/{}()", function.name()).into(),
@@ -379,7 +379,7 @@ pub fn call(pack: usize, stem: &str, row: &CallRow) -> Result<CallRule, FaultTex
         whose: row.whose.iter().map(|path| function.address(path)).collect::<Result<_, _>>()?,
         becomes: becomes(row.becomes.as_ref(), &function)?,
         out,
-        fee,
+        may_pay_fee,
         incoming: legs::specs(&row.incoming, &function)?,
         opens,
         zero,

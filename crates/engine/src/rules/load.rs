@@ -348,22 +348,24 @@ impl Loader {
             let role: Arc<str> = row.role.get_ref().as_str().into();
             let is_quiet = file.quiet.contains(row.role.get_ref());
             for (slug, text) in row.at.iter().flat_map(|(slug, all)| all.iter().map(move |text| (slug, text))) {
-                match compile::address(text.get_ref()) {
-                    Ok(_) if slug == EVERY_CHAIN || OTHER_CREATE.contains(&slug.as_str()) => {
-                        let what = format!("created.{slug}: addresses there do not follow from a count");
-                        self.faults.push(source.fault(Some(text.span()), what));
+                let follows = slug != EVERY_CHAIN && !OTHER_CREATE.contains(&slug.as_str());
+                let factory = compile::address(text.get_ref()).and_then(|it| {
+                    if follows { Ok(it) } else { Err("addresses there do not follow from a count".to_owned()) }
+                });
+                let factory = match factory {
+                    Ok(factory) => factory,
+                    Err(what) => {
+                        self.faults.push(source.fault(Some(text.span()), format!("created.{slug}: {what}")));
+                        continue;
                     }
-                    Ok(factory) => {
-                        let chain = self.chains.entry(slug.clone()).or_default();
-                        // A contract counts what it makes from one.
-                        for made in (1..=count).map(|nonce| factory.create(nonce)) {
-                            let holders = chain.contracts.entry(made).or_default();
-                            if !holders.iter().any(|holder| holder.pack == pack) {
-                                holders.push(Holder { pack, role: Arc::clone(&role), is_quiet });
-                            }
-                        }
+                };
+                let chain = self.chains.entry(slug.clone()).or_default();
+                // A contract counts what it makes from one.
+                for made in (1..=count).map(|nonce| factory.create(nonce)) {
+                    let holders = chain.contracts.entry(made).or_default();
+                    if !holders.iter().any(|holder| holder.pack == pack) {
+                        holders.push(Holder { pack, role: Arc::clone(&role), is_quiet });
                     }
-                    Err(what) => self.faults.push(source.fault(Some(text.span()), format!("created.{slug}: {what}"))),
                 }
             }
         }
@@ -438,31 +440,31 @@ fn roles(source: &PackSource<'_>, file: &PackFile) -> Vec<Fault> {
         std::iter::once((row.role.get_ref(), &row.role)).chain(row.by.iter().map(|by| (by, &row.role)))
     });
     let made: BTreeSet<&String> = file.created.iter().map(|row| row.role.get_ref()).collect();
-    let is_anywhere = |role: &String| file.contracts.contains_key(role) || made.contains(role);
+    let has_contracts = |role: &String| file.contracts.contains_key(role) || made.contains(role);
     let mut used = BTreeSet::new();
     for (role, at) in
         instructions.chain(nfts).chain(supplies).chain(held).chain(events).chain(calls).chain(actors).chain(transfers)
     {
         let is_class = role == "anywhere" || role.starts_with('@');
-        if !is_class && !is_anywhere(role) {
+        if !is_class && !has_contracts(role) {
             let what = format!("a rule stands on role `{role}`, which has no contracts");
             faults.push(source.fault(Some(at.span()), what));
         }
         used.insert(role.as_str());
     }
-    for (role, at) in rebases.filter(|(role, _)| !is_anywhere(role)) {
+    for (role, at) in rebases.filter(|(role, _)| !has_contracts(role)) {
         let what = format!("balances of role `{role}` change, which has no contracts");
         faults.push(source.fault(Some(at.span()), what));
     }
     for role in &file.vouches {
-        if !is_anywhere(role) {
+        if !has_contracts(role) {
             faults.push(source.fault(None, format!("`vouches` names role `{role}`, which has no contracts")));
         }
         if !used.insert(role.as_str()) {
             faults.push(source.fault(None, format!("`vouches` names role `{role}`, on which a rule stands")));
         }
     }
-    for role in file.quiet.iter().filter(|role| !is_anywhere(role)) {
+    for role in file.quiet.iter().filter(|role| !has_contracts(role)) {
         faults.push(source.fault(None, format!("`quiet` names role `{role}`, which has no contracts")));
     }
     let listed = file.contracts.iter().map(|(role, chains)| (role, chains.values().flatten().next()));

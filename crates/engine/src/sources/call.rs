@@ -216,7 +216,7 @@ fn opinion(
         ..Opinion::new(Source::Call, rule.id.clone(), category, strength, explained)
     };
     let said = crossed(said, rules, rule.pack, rule.becomes.as_ref(), call);
-    Some(with_fee(scene, &rule.fee, call, speaker, said))
+    Some(if rule.may_pay_fee { with_fee(scene, (target, rule.pack), said) } else { [Some(said), None] })
 }
 
 fn bare(scene: &EvmScene<'_>, rule: &str, category: Category) -> Opinion {

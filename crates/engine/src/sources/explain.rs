@@ -282,7 +282,6 @@ fn matches_leg(
         LegSubject::Emitter => is_asset(scene, leg, emitter),
         LegSubject::EmittedToken => !leg.asset.is_nft() && is_asset(scene, leg, emitter),
         LegSubject::Native => scene.is_native(leg.asset),
-        LegSubject::Fee => leg.asset == Asset::Native,
         LegSubject::Nft => leg.asset.is_nft(),
         LegSubject::Minted | LegSubject::Debt => leg.minted_or_burned,
         LegSubject::Exact => amount.is_some_and(|amount| is_exactly(scene, leg, amount)),

@@ -4,15 +4,16 @@ use alloy_primitives::{Address, B256, U256};
 
 use super::explain::{self, Speaker, Words, explain};
 use super::trust::{EmitterTrust, proved};
-use crate::asset::{Account, Seen};
+use crate::asset::{Account, Asset, Seen};
 use crate::category::Category;
 use crate::evm::json::Log;
 use crate::evm::scene::EvmScene;
+use crate::legs::{Direction, position};
 use crate::opinion::{Opinion, Source, Strength};
 use crate::role::Role;
 use crate::rules::compile::{EventRule, Field, LegSpec, LegSubject, Who};
-use crate::rules::{ChainRules, Crossing, Holder, Rules};
-use crate::shares::{Net, Share, Shares, Tie};
+use crate::rules::{ChainRules, Crossing, Rules};
+use crate::shares::{LegSet, Share, Shares, Tie};
 
 /// A log that a rule matches, whose conditions hold.
 #[derive(Debug, Clone, Copy)]
@@ -88,33 +89,24 @@ pub fn opinion(scene: &EvmScene<'_>, rules: &Rules, matched: &Matched<'_>) -> Op
     .map(|said| crossed(said, rules, rule.pack, rule.becomes.as_ref(), &words))
 }
 
-/// An opinion, and what was paid in coin for what it says, where its rule names such a fee: what the contract that spoke, or one of its pack, was given
-/// beyond what the rule states. What only the way of the money gave to the opinion is the fee's then; but where nothing else moved, the coin itself is
-/// what it speaks of.
-pub fn with_fee(
-    scene: &EvmScene<'_>,
-    fee: &[LegSpec],
-    words: &impl Words,
-    speaker: Speaker,
-    said: Opinion,
-) -> [Option<Opinion>; 2] {
-    let speaker = Speaker { means: Category::FeePayment, is_loose: false, ..speaker };
-    let paid = if fee.is_empty() { None } else { explain(scene, fee, &[], speaker, words) };
-    let Some(paid) = paid.filter(|paid| !paid.is_empty()) else { return [Some(said), None] };
+/// An opinion, and the fee that was paid in coin beside it: what the contract that spoke, or one of its pack, was given beyond what the rule states.
+/// Coin that the opinion had only by the way of the money is the fee's then. Where nothing else moved, the coin is what the opinion speaks of, and there
+/// is no fee.
+pub fn with_fee(scene: &EvmScene<'_>, (contract, pack): (Address, usize), said: Opinion) -> [Option<Opinion>; 2] {
+    let Some(at) = position(&scene.legs, Direction::Out, Asset::Native) else { return [Some(said), None] };
+    let Some(leg) = scene.legs.get(at) else { return [Some(said), None] };
     let is_its = |other: Account| {
-        let is_of_pack = |holder: &Holder| holder.pack == speaker.pack;
-        let contract = other.evm().unwrap_or_default();
-        contract == speaker.contract || scene.known.holders(contract).iter().any(is_of_pack)
+        let other = other.evm().unwrap_or_default();
+        other == contract || scene.known.holders(other).iter().any(|holder| holder.pack == pack)
     };
-    let rest = said.explains.without_linked(paid.legs());
-    let mut beyond = Shares::default();
-    for leg in paid.legs().iter() {
-        let Some(whole) = scene.legs.get(leg) else { continue };
-        // What was too much may have come back from whoever passed the message on.
-        let given = scene.net(whole, |own| is_its(own.other)).amount.min(whole.amount);
-        beyond.link(leg, Net { amount: given.saturating_sub(rest.of(leg)), ..Net::default() });
-    }
-    if rest.is_empty() || beyond.is_empty() {
+    let mut coin = LegSet::EMPTY;
+    coin.insert(at);
+    let rest = said.explains.without_linked(coin);
+    // What was too much may have come back from whoever passed the message on.
+    let given = scene.net(leg, |own| is_its(own.other)).amount.min(leg.amount);
+    let mut paid = Shares::default();
+    paid.push(at, given.saturating_sub(rest.of(at)), Tie::Linked);
+    if rest.is_empty() || paid.is_empty() {
         return [Some(said), None];
     }
     let fee = Opinion {
@@ -122,7 +114,7 @@ pub fn with_fee(
         role: Role::Fee,
         at: said.at,
         speaker: said.speaker,
-        ..Opinion::new(said.source, said.rule.clone(), Category::FeePayment, said.strength, beyond)
+        ..Opinion::new(said.source, said.rule.clone(), Category::FeePayment, said.strength, paid)
     };
     [Some(Opinion { explains: rest, ..said }), Some(fee)]
 }

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use alloy_primitives::{Address, B256, U256};
 
 use super::OPINIONS_MAX;
-use super::explain::Speaker;
 use super::matched::{LogWords, Matched, OtherLog, holds, is_for_perspective, opinion, with_fee};
 use super::readers;
 use super::trust::trust;
@@ -70,15 +69,11 @@ pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> (Vec<Opinion>, bool) {
                 }
                 None if has_room => {
                     let Some(whole) = opinion(scene, rules, &matched) else { continue };
-                    let is_verified = whole.strength == Strength::Verified;
-                    let speaker = Speaker {
-                        contract: log.address,
-                        pack: rule.pack,
-                        means: rule.means,
-                        is_verified,
-                        is_loose: false,
+                    let parts = if rule.may_pay_fee {
+                        with_fee(scene, (log.address, rule.pack), whole)
+                    } else {
+                        [Some(whole), None]
                     };
-                    let parts = with_fee(scene, &rule.fee, &LogWords(log, Some(position)), speaker, whole);
                     said.extend(parts.into_iter().flatten().map(|part| (is_own, part)));
                 }
                 None => {}

@@ -23,8 +23,6 @@ pub enum LegSubject {
     /// The same, but no NFT.
     EmittedToken,
     Native,
-    /// The native coin, paid for the service beside what the rule speaks of.
-    Fee,
     Nft,
     /// Minted to, or burned from, the wallet.
     Minted,
@@ -53,7 +51,6 @@ impl LegSpec {
             LegSubject::Emitter
             | LegSubject::EmittedToken
             | LegSubject::Native
-            | LegSubject::Fee
             | LegSubject::Nft
             | LegSubject::Minted
             | LegSubject::Debt
@@ -72,9 +69,15 @@ pub(super) fn specs(texts: &[String], shape: &ParamFinder) -> Result<Vec<LegSpec
     texts.iter().map(|text| spec(text, shape)).collect()
 }
 
-/// What goes out: what the rule speaks of, and what is paid for it.
-pub(super) fn out_and_fee(texts: &[String], shape: &ParamFinder) -> Result<(Vec<LegSpec>, Vec<LegSpec>), FaultText> {
-    Ok(specs(texts, shape)?.into_iter().partition(|spec| spec.what != LegSubject::Fee))
+/// In `out`: coin beyond what the rule states pays for the service.
+const FEE: &str = "@fee?";
+
+/// The legs that go out, and whether coin may be paid for it beside them.
+pub(super) fn out_and_fee(texts: &[String], shape: &ParamFinder) -> Result<(Vec<LegSpec>, bool), FaultText> {
+    let legs = texts.iter().filter(|text| *text != FEE);
+    let legs: Vec<LegSpec> = legs.map(|text| spec(text, shape)).collect::<Result<_, _>>()?;
+    let may_pay_fee = legs.len() < texts.len();
+    Ok((legs, may_pay_fee))
 }
 
 fn spec(text: &str, shape: &ParamFinder) -> Result<LegSpec, FaultText> {
@@ -86,7 +89,6 @@ fn spec(text: &str, shape: &ParamFinder) -> Result<LegSpec, FaultText> {
         "@emitter" => LegSubject::Emitter,
         "@token" => LegSubject::EmittedToken,
         "@native" => LegSubject::Native,
-        "@fee" => LegSubject::Fee,
         "@nft" => LegSubject::Nft,
         "@minted" | "@burned" => LegSubject::Minted,
         "@debt" => LegSubject::Debt,
