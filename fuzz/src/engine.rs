@@ -84,6 +84,7 @@ pub fn evm_answers(bytes: &[u8]) {
         internal,
         holdings: BTreeMap::new(),
         given: BTreeMap::new(),
+        vouched: BTreeMap::new(),
         balances: BTreeMap::new(),
         tokens: BTreeMap::new(),
         also_on: Vec::new(),

@@ -66,6 +66,7 @@ fn parse(raw: &Raw) -> anyhow::Result<EvmFacts> {
         internal: InternalValue::Traced { transfers, failed },
         holdings: BTreeMap::new(),
         given: BTreeMap::new(),
+        vouched: BTreeMap::new(),
         balances: BTreeMap::new(),
         tokens: BTreeMap::new(),
         also_on: Vec::new(),
@@ -156,6 +157,7 @@ fn with_tokens(facts: EvmFacts, knowledge: &Knowledge) -> Facts {
                 | Need::Balance(_)
                 | Need::Holding { .. }
                 | Need::Given { .. }
+                | Need::Vouched { .. }
                 | Need::InternalValue => {}
             }
         }

@@ -8,6 +8,7 @@ mod parts;
 pub(crate) mod probe;
 mod signed;
 mod simulation;
+mod state;
 pub(crate) mod tokens;
 mod trace;
 
@@ -15,9 +16,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use alloy_primitives::{Address, B256, Bytes, U64, U256, hex};
+use alloy_primitives::{B256, U64};
+use engine::evm::InternalValue;
 use engine::evm::json::{EvmTransaction, Receipt};
-use engine::evm::{BalanceChange, Holding, HoldingChange, InternalValue};
 use engine::{Block, Chain, EvmFacts, Facts, Need, TxHash};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
@@ -42,8 +43,6 @@ const HEAD_PATIENCE_SECONDS_MAX: u64 = 3;
 /// Times that a receipt is asked for when the node has the transaction but not yet its receipt.
 const RECEIPT_TRIES_MAX: usize = 2;
 const RECEIPT_WAIT_MILLIS: u64 = 150;
-/// `balanceOf(address)`
-const BALANCE_OF: [u8; 4] = hex!("70a08231");
 
 #[derive(Debug)]
 pub(crate) struct EvmChain {
@@ -113,7 +112,7 @@ impl ServedChain for EvmChain {
             .values()
             .all(|change| change.before.is_some() && change.after.is_some() && change.sent.is_some());
         match facts.internal {
-            _ if !has_balances || facts.given.values().any(Option::is_none) => Completeness::Partial,
+            _ if !has_balances || has_unsaid(facts) => Completeness::Partial,
             InternalValue::Listed { .. } if self.can_trace() => Completeness::Partial,
             InternalValue::Traced { .. } | InternalValue::Listed { .. } | InternalValue::NotAsked => {
                 Completeness::Whole
@@ -260,6 +259,7 @@ impl EvmChain {
             tokens: BTreeMap::new(),
             holdings: BTreeMap::new(),
             given: BTreeMap::new(),
+            vouched: BTreeMap::new(),
             also_on: Vec::new(),
             unasked: Vec::new(),
         })
@@ -358,8 +358,8 @@ impl EvmChain {
     }
 
     async fn answered(&self, mut facts: Arc<EvmFacts>, needs: &[Need]) -> Result<Arc<EvmFacts>, UpstreamError> {
-        let (mut tokens, mut holdings, mut given, mut account) = (Vec::new(), Vec::new(), Vec::new(), None);
-        let mut wants_trace = false;
+        let (mut tokens, mut holdings, mut given, mut vouched) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut account, mut wants_trace) = (None, false);
         for need in needs {
             match need {
                 Need::Token(token) => tokens.extend(token.evm()),
@@ -371,70 +371,53 @@ impl EvmChain {
                     let parties = token.evm().zip(giver.evm()).zip(taker.evm());
                     given.extend(parties.map(|((token, giver), taker)| (token, giver, taker)));
                 }
+                Need::Vouched { asked, selector, contract, anytime } => {
+                    let parties = asked.evm().zip(contract.evm());
+                    vouched.extend(parties.map(|(asked, contract)| ((asked, *selector, contract), *anytime)));
+                }
                 Need::InternalValue => wants_trace = true,
             }
         }
         let number = facts.block.map_or(0, |block| block.number);
-        let (metadata, internal, balance, holdings, given) = tokio::join!(
-            self.tokens.metadata(&self.node, &tokens),
-            async {
-                if !wants_trace {
-                    return None;
-                }
-                let trace = self.trace(Endpoints::default(), facts.transaction.hash).await;
-                Some(self.internal(trace, &facts.transaction, &facts.receipt, None).await)
-            },
-            async { Some((account?, self.balance(account?, number).await)) },
-            join_all(
-                holdings
-                    .into_iter()
-                    .map(|(held, shares)| async move { (held, self.holding(held, shares, number).await) })
-            ),
-            join_all(given.into_iter().map(|(token, giver, taker)| async move {
-                ((token, giver, taker), given::given(&self.node, token, giver, taker, number).await)
-            })),
-        );
+        let (metadata, internal, balance, holdings, given, vouched) =
+            tokio::join!(
+                self.tokens.metadata(&self.node, &tokens),
+                async {
+                    if !wants_trace {
+                        return None;
+                    }
+                    let trace = self.trace(Endpoints::default(), facts.transaction.hash).await;
+                    Some(self.internal(trace, &facts.transaction, &facts.receipt, None).await)
+                },
+                async { Some((account?, self.balance(account?, number).await)) },
+                join_all(
+                    holdings
+                        .into_iter()
+                        .map(|(held, shares)| async move { (held, self.holding(held, shares, number).await) })
+                ),
+                join_all(given.into_iter().map(|(token, giver, taker)| async move {
+                    ((token, giver, taker), given::given(&self.node, token, giver, taker, number).await)
+                })),
+                join_all(vouched.into_iter().map(|(question, anytime)| async move {
+                    (question, self.vouched(question, anytime, number).await)
+                })),
+            );
         let changed = Arc::make_mut(&mut facts);
         changed.tokens.extend(metadata?);
         changed.balances.extend(balance);
         changed.holdings.extend(holdings);
         changed.given.extend(given);
+        changed.vouched.extend(vouched);
         if let Some(internal) = internal {
             changed.internal = internal;
         }
         Ok(facts)
     }
+}
 
-    /// What an account has of a token before and after a block.
-    async fn holding(&self, (token, holder): (Address, Address), shares: [u8; 4], block: u64) -> HoldingChange {
-        let view = |selector: [u8; 4], number: u64| async move {
-            let data = Bytes::from([selector.as_slice(), holder.into_word().as_slice()].concat());
-            let params = json!([{ "to": token, "data": data }, U64::from(number)]);
-            let answer = self.node.call("eth_call", params).await.ok()?;
-            let words = read::<Bytes>(&answer, "view").ok()?;
-            words.first_chunk::<32>().map(|word| U256::from_be_bytes(*word))
-        };
-        let at = |number: u64| async move {
-            let (balance, shares) = tokio::join!(view(BALANCE_OF, number), view(shares, number));
-            Some(Holding { balance: balance?, shares: shares? })
-        };
-        let (before, after) = tokio::join!(at(block.saturating_sub(1)), at(block));
-        HoldingChange { before, after }
-    }
-
-    async fn balance(&self, account: Address, block: u64) -> BalanceChange {
-        let at = |number: u64| async move {
-            let answer = self.node.call("eth_getBalance", json!([account, U64::from(number)])).await.ok()?;
-            read::<U256>(&answer, "balance").ok()
-        };
-        let sent = |number: u64| async move {
-            let answer = self.node.call("eth_getTransactionCount", json!([account, U64::from(number)])).await.ok()?;
-            read::<U64>(&answer, "count of transactions").ok().map(|count| count.to::<u64>())
-        };
-        let earlier = block.saturating_sub(1);
-        let (before, after, sent_before, sent_after) = tokio::join!(at(earlier), at(block), sent(earlier), sent(block));
-        BalanceChange { before, after, sent: sent_before.zip(sent_after) }
-    }
+/// Whether no node could say something that was asked.
+fn has_unsaid(facts: &EvmFacts) -> bool {
+    facts.given.values().chain(facts.vouched.values()).any(Option::is_none)
 }
 
 fn read<T: DeserializeOwned>(answer: &RawValue, what: &'static str) -> Result<T, UpstreamError> {

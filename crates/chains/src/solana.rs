@@ -285,6 +285,7 @@ fn mint(need: &Need) -> Option<Key> {
         | Need::Balance(_)
         | Need::Holding { .. }
         | Need::Given { .. }
+        | Need::Vouched { .. }
         | Need::InternalValue => None,
     }
 }

@@ -40,7 +40,7 @@ async fn read(history: &[Value]) -> Classification {
     let withdrawn =
         json!({ "address": POOL, "topics": [WITHDRAWN, word(WALLET)], "data": amount(100), "logIndex": "0x2" });
     let logs = [transfer(POOL, WALLET, 100), withdrawn];
-    let answer = written::read((WALLET, POOL), &logs, history.to_vec(), &Question::default()).await;
+    let answer = written::read("ethereum", (WALLET, POOL), &logs, history.to_vec(), &Question::default()).await;
     answer.expect("the wallet sent it")
 }
 

@@ -53,7 +53,7 @@ async fn asked(wallet: &str, policy: Policy) -> Option<Classification> {
         holds(FORGOTTEN, None, [100 * unit, 90 * unit]),
     ];
     let question = Question { wallet: Some(Account::parse(wallet).unwrap()), policy, ..Question::default() };
-    written::read((ORACLE, ORACLE), &[log], answers.into_iter().flatten(), &question).await
+    written::read("ethereum", (ORACLE, ORACLE), &[log], answers.into_iter().flatten(), &question).await
 }
 
 #[tokio::test]

@@ -215,9 +215,9 @@ fn evidence(scene: &Scene<'_>, reading: &Reading) -> Vec<Evidence> {
             agrees: *agrees,
         })
         .collect();
-    if scene.ground.is_hash_told() {
+    let hash_told = scene.ground.is_hash_told().then(|| HASH_TOLD.to_owned());
+    for rule in hash_told.into_iter().chain(scene.ground.proofs()) {
         let (source, says) = (Source::None, reading.category);
-        let rule = HASH_TOLD.to_owned();
         rows.push(Evidence { source, rule, says, log_index: None, instruction_index: None, agrees: true });
     }
     rows.sort_by(|a, b| (a.source, a.log_index, &a.rule, a.says).cmp(&(b.source, b.log_index, &b.rule, b.says)));

@@ -10,6 +10,7 @@ pub mod rebases;
 pub mod scene;
 pub mod trace;
 mod unseen;
+pub mod vouched;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,6 +26,10 @@ use trace::InternalTransfer;
 
 /// Logs past this count still give movements, but no rule is matched against them.
 pub const LOGS_MAX: usize = 20_000;
+
+/// By who is asked, the view's selector and the contract it is about: the first word of the answer, zero where there is none. `None` where no node
+/// could say.
+pub type VouchedAnswers = BTreeMap<(Address, [u8; 4], Address), Option<U256>>;
 
 /// Everything that is known of one EVM transaction. The shell fills it; the engine only reads it.
 #[derive(Debug, Clone)]
@@ -42,6 +47,7 @@ pub struct EvmFacts {
     pub holdings: BTreeMap<(Address, Address), HoldingChange>,
     /// By token, giver and taker: what was given in earlier blocks, less what came back. `None` where no node could say.
     pub given: BTreeMap<(Address, Address, Address), Option<U256>>,
+    pub vouched: VouchedAnswers,
     /// Other chains that hold a transaction of the same hash (possible before EIP-155).
     pub also_on: Vec<String>,
     /// Chains that may hold it too, but could not be asked.

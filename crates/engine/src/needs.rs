@@ -18,6 +18,9 @@ pub enum Need {
     Holding { token: Account, holder: Account, shares: [u8; 4] },
     /// What the giver gave the taker of a token in earlier blocks, less what came back.
     Given { token: Account, giver: Account, taker: Account },
+    /// What a contract answers about another: the first word of the view with this selector. `anytime`: the head may tell where no node has the
+    /// state of the transaction's block.
+    Vouched { asked: Account, selector: [u8; 4], contract: Account, anytime: bool },
     /// What a token contract or mint says of itself.
     Token(Account),
 }

@@ -56,7 +56,10 @@ pub fn read(
     }
     let reading = scene.adjudicate(question, rules);
     if missing == Missing::Ask {
-        let proofs = belief::needs(scene.common(), &reading.claims);
+        let mut proofs = belief::needs(scene.common(), &reading.claims);
+        if reading.needs_review {
+            proofs.extend(scene.questions());
+        }
         if !proofs.is_empty() {
             return Ok(Read::Needs(proofs));
         }
@@ -93,6 +96,14 @@ impl<'a> FamilyScene<'a> {
         match self {
             Self::Evm(scene) => evm::needs::needs(scene),
             Self::Solana(scene) => solana::needs::needs(scene),
+        }
+    }
+
+    /// What contracts can be asked that might vouch for those that nobody lists.
+    fn questions(&self) -> Vec<Need> {
+        match self {
+            Self::Evm(scene) => evm::vouched::questions(scene),
+            Self::Solana(_) => Vec::new(),
         }
     }
 

@@ -3,9 +3,11 @@
 
 pub mod abi;
 pub mod compile;
+mod directory;
 mod families;
 pub mod file;
 mod filter;
+mod known;
 mod load;
 pub mod path;
 pub mod reader;
@@ -18,11 +20,13 @@ use std::sync::Arc;
 use alloy_primitives::map::{AddressMap, AddressSet, B256Map, SelectorMap};
 use alloy_primitives::{Address, B256, Selector};
 
-use compile::{AccrualRule, ActorRule, CallRule, EventRule, NftRule, RebaseRule, RulePlace, SupplyRule};
+use compile::{AccrualRule, ActorRule, CallRule, EventRule, NftRule, ProofRule, RebaseRule, SupplyRule};
+use directory::Directory;
 pub use families::{Crossing, Families};
 pub use file::EVERY_CHAIN;
 use file::{DepositRow, Derive, PackFile, TransferDirection};
 use filter::PrefixFilter;
+pub use known::{Known, ProvedContracts};
 use load::Loader;
 use solana::SolanaRules;
 
@@ -100,11 +104,13 @@ pub struct Holder {
 /// What the rules know of one chain.
 #[derive(Debug, Default)]
 pub struct ChainRules {
-    /// Contract to the packs and roles that vouch for it.
-    contracts: AddressMap<Vec<Holder>>,
-    known: PrefixFilter,
+    contracts: Directory,
+    /// Wallets of exchanges: whose they are is known, and what is sent to them and by them. They lend their word to nothing else.
+    accounts: Directory,
     factories: Vec<Factory>,
     fees: Vec<u32>,
+    /// How listed contracts vouch for others.
+    proofs: Vec<Arc<ProofRule>>,
     /// Contracts whose NFTs are logged otherwise than ERC-721 asks.
     nfts: BTreeMap<Address, Arc<NftRule>>,
     /// Tokens that log mints and burns otherwise than ERC-20 asks.
@@ -150,38 +156,32 @@ pub struct Fault {
     pub what: String,
 }
 
+/// What stands on every chain: kept once, however many chains there are.
+struct SharedAddresses {
+    contracts: Arc<AddressMap<Vec<Holder>>>,
+    accounts: Arc<AddressMap<Vec<Holder>>>,
+}
+
 impl ChainRules {
-    pub fn holds_role(&self, contract: Address, pack: usize, role: &str) -> bool {
-        self.holders(contract).iter().any(|holder| holder.pack == pack && *holder.role == *role)
-    }
-
-    /// Whether the rule stands on a role that the contract has.
-    pub fn is_place_of(&self, rule: &CallRule, contract: Address) -> bool {
-        matches!(&rule.place, RulePlace::Role(role) if self.holds_role(contract, rule.pack, role))
-    }
-
-    /// Packs that know the contract, each with its role.
+    /// Packs that list the contract, each with its role.
     pub fn holders(&self, contract: Address) -> &[Holder] {
-        if !self.known.may_hold(contract.as_slice()) {
-            return &[];
-        }
-        self.contracts.get(&contract).map_or(&[], Vec::as_slice)
+        self.contracts.holders(contract)
     }
 
-    /// Packs that vouch for the contract.
-    pub fn vouchers(&self, contract: Address) -> impl Iterator<Item = usize> {
-        self.holders(contract).iter().filter(|holder| !holder.is_quiet).map(|holder| holder.pack)
+    /// Packs that list the account as an exchange's wallet.
+    pub fn owners(&self, account: Address) -> &[Holder] {
+        self.accounts.holders(account)
     }
 
     /// How the contract logs its NFTs, where it is not as ERC-721 asks.
     pub fn nfts(&self, contract: Address) -> Option<&NftRule> {
-        let is_known = !self.nfts.is_empty() && self.known.may_hold(contract.as_slice());
+        let is_known = !self.nfts.is_empty() && self.contracts.may_hold(contract);
         is_known.then(|| self.nfts.get(&contract)).flatten().map(Arc::as_ref)
     }
 
     /// How the token logs mints and burns, where it is not as ERC-20 asks.
     pub fn supply(&self, token: Address) -> Option<&SupplyRule> {
-        let is_known = !self.supplies.is_empty() && self.known.may_hold(token.as_slice());
+        let is_known = !self.supplies.is_empty() && self.contracts.may_hold(token);
         is_known.then(|| self.supplies.get(&token)).flatten().map(Arc::as_ref)
     }
 
@@ -204,6 +204,10 @@ impl ChainRules {
         self.factories.iter().filter(move |factory| factory.derive == derive)
     }
 
+    pub fn proofs(&self) -> &[Arc<ProofRule>] {
+        &self.proofs
+    }
+
     /// Whether the symbol belongs to another contract.
     pub fn symbol_collides(&self, symbol: &str, contract: Address) -> bool {
         !self.canonical_symbols.is_empty()
@@ -221,18 +225,19 @@ impl ChainRules {
     }
 
     /// Adds what is deployed on every chain.
-    fn include(&mut self, every: &Self) {
-        for (contract, holders) in &every.contracts {
-            self.contracts.entry(*contract).or_default().extend(holders.iter().cloned());
-        }
+    fn include(&mut self, every: &Self, shared: &SharedAddresses) {
+        self.contracts.include(&shared.contracts);
+        self.accounts.include(&shared.accounts);
         self.factories.extend(every.factories.iter().cloned());
+        self.proofs.extend(every.proofs.iter().cloned());
         self.nfts.extend(every.nfts.iter().map(|(contract, rule)| (*contract, Arc::clone(rule))));
         self.supplies.extend(every.supplies.iter().map(|(token, rule)| (*token, Arc::clone(rule))));
     }
 
     /// Called once all packs are loaded: builds the indexes that spare a search.
     fn index(&mut self) {
-        self.known = PrefixFilter::of(self.contracts.keys().map(|contract| contract.as_slice()));
+        self.contracts.index();
+        self.accounts.index();
         let placed = self.factories.iter().flat_map(|factory| factory.fees.iter().enumerate());
         let mut placed: Vec<(usize, u32)> = placed.map(|(place, fee)| (place, *fee)).collect();
         placed.sort_unstable();
@@ -329,13 +334,26 @@ impl Rules {
             Account::Evm(address) => *address,
             Account::Solana(key) => return self.solana.holders(key).map(|holder| (solana::SOLANA, holder)).collect(),
         };
-        let everywhere = self.every.holders(address);
-        let is_told = |holder: &Holder| everywhere.iter().any(|one| one.pack == holder.pack && one.role == holder.role);
+        fn all(rules: &ChainRules, address: Address) -> impl Iterator<Item = &Holder> {
+            rules.holders(address).iter().chain(rules.owners(address))
+        }
+        let is_told =
+            |holder: &Holder| all(&self.every, address).any(|one| one.pack == holder.pack && one.role == holder.role);
         let own = self.chains.iter().flat_map(|(slug, chain)| {
-            let holders = chain.holders(address).iter().filter(|holder| !is_told(holder));
-            holders.map(move |holder| (slug.as_str(), holder))
+            all(chain, address).filter(|holder| !is_told(holder)).map(move |holder| (slug.as_str(), holder))
         });
-        everywhere.iter().map(|holder| (EVERY_CHAIN, holder)).chain(own).collect()
+        all(&self.every, address).map(|holder| (EVERY_CHAIN, holder)).chain(own).collect()
+    }
+
+    /// Whether some pack lists the contract, on whichever chain. An exchange's wallet is somebody's account and no contract.
+    pub fn is_contract(&self, account: &Account) -> bool {
+        match account {
+            Account::Evm(address) => {
+                let mut chains = self.chains.values().chain([&self.every]);
+                chains.any(|chain| !chain.holders(*address).is_empty())
+            }
+            Account::Solana(key) => self.solana.holders(key).next().is_some(),
+        }
     }
 
     /// Whether token text lures its reader somewhere.

@@ -12,13 +12,13 @@ use crate::asset::{Account, Asset, Movement, Seen};
 use crate::block::Block;
 use crate::category::Category;
 use crate::chain::Chain;
-use crate::evm::EvmFacts;
+use crate::evm::{EvmFacts, vouched};
 use crate::hash::TxHash;
 use crate::legs::{Direction, Leg};
 use crate::links::Links;
 use crate::opinion::Strength;
 use crate::question::Question;
-use crate::rules::{ChainRules, Rules};
+use crate::rules::{Known, Rules};
 use crate::shares::{MoveSet, Net};
 use crate::solana::instructions::{self, WRAPPED_SOL};
 use crate::solana::{Key, SolanaFacts};
@@ -134,9 +134,9 @@ impl Own {
 }
 
 /// Where the family's own facts are looked up.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub enum Ground<'a> {
-    Evm { facts: &'a EvmFacts, known: &'a ChainRules },
+    Evm { facts: &'a EvmFacts, known: Known<'a> },
     Solana { facts: &'a SolanaFacts, rules: &'a Rules },
 }
 
@@ -288,6 +288,14 @@ impl Ground<'_> {
     /// Whether the transaction's hash is only the node's word.
     pub fn is_hash_told(&self) -> bool {
         matches!(self, Self::Evm { facts, .. } if !facts.is_hash_computed)
+    }
+
+    /// What was asked and proved that a contract has a role, as evidence shows it.
+    pub fn proofs(&self) -> BTreeSet<String> {
+        match self {
+            Self::Evm { facts, known } => vouched::evidence(facts, known),
+            Self::Solana { .. } => BTreeSet::new(),
+        }
     }
 
     /// What the token says of itself.

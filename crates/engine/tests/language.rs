@@ -11,6 +11,7 @@ use engine::cases;
 use engine::classification::Side;
 use engine::evm::json::Log;
 use engine::evm::movements::TRANSFER;
+use engine::rules::Known;
 use engine::rules::abi::{Signature, encode};
 use engine::{Account, Category, Facts, Knowledge, Missing, Question, Rules, Treatments};
 use proptest::prelude::*;
@@ -142,6 +143,11 @@ fn constructs_that_nobody_knows_are_refused() {
         (&created("pool", 1).replace("c0a4", "C0a4"), 17, "created.ethereum: "),
         (&created("pool", 1).replace("ethereum", "every"), 17, "do not follow from a count"),
         (&created("pool", 1).replace("ethereum", "zksync"), 17, "do not follow from a count"),
+        (&proof("pool", "pool", "isPool(address,address)"), 17, "`isPool(address,address)`: the contract in question"),
+        (&proof("pool", "pool", "isPool(bytes32)"), 17, "the contract in question is the only argument"),
+        (&proof("pool", "registry", "isPool(address)"), 16, "role `registry` is asked, which lists no contracts"),
+        (&proof("gauge", "pool", "isPool(address)"), 15, "no rule uses role `gauge`; where"),
+        (&format!("{}logs = [\"Swap(\"]\n", proof("pool", "pool", "isPool(address)")), 17, "`isPool(address)`: "),
         (&nft.repeat(2), 21, "another row says how 0x00000000000000000000000000000000000000bb logs its tokens"),
     ] {
         let said = refused(&format!("{sound}{more}"));
@@ -155,20 +161,42 @@ fn created(role: &str, count: u64) -> String {
     format!("\n[[created]]\nrole = \"{role}\"\ncount = {count}\n{at}\n")
 }
 
+/// A contract that is asked about others.
+fn proof(of: &str, ask: &str, call: &str) -> String {
+    format!("\n[[proof]]\nof = \"{of}\"\nask = \"{ask}\"\ncall = \"{call}\"\n")
+}
+
 #[test]
 fn what_a_factory_made_has_the_role_that_its_pack_gives_it_unless_it_is_listed() {
     let (first, last) =
         (address!("2c4bd064b998838076fa341a83d007fc2fa50957"), address!("7cfab87aac0899c093235b342ac0e5b1acf159eb"));
     let pack = format!("{HEAD}vouches = [\"pool\", \"exchange\"]\n{CONTRACTS}{}", created("exchange", 1_700));
     let rules = Rules::of(&[("mine", &pack)]).expect("it loads");
-    let known = rules.on("ethereum");
+    let known = Known::from(rules.on("ethereum"));
     assert!(known.holds_role(first, 0, "exchange") && known.holds_role(last, 0, "exchange"));
-    assert!(!rules.on("base").holds_role(first, 0, "exchange"), "the same address elsewhere is another contract");
+    assert!(
+        !Known::from(rules.on("base")).holds_role(first, 0, "exchange"),
+        "the same address elsewhere is another contract"
+    );
     assert!(!known.holds_role(POOL, 0, "exchange"));
     let listed = pack.replace("0x00000000000000000000000000000000000000bb", &last.to_string());
     let rules = Rules::of(&[("mine", &listed)]).expect("it loads");
-    let known = rules.on("ethereum");
+    let known = Known::from(rules.on("ethereum"));
     assert!(known.holds_role(last, 0, "pool") && !known.holds_role(last, 0, "exchange"));
+}
+
+#[test]
+fn a_custodian_needs_no_rules_and_one_source() {
+    let links = |links: &str| format!("name = \"Mine\"\ncustodian = true\nlinks = [{links}]\n{CONTRACTS}");
+    let pack = links("\"https://example.org/a\"");
+    let rules = Rules::of(&[("mine", &pack)]).expect("it loads");
+    let means: Vec<&str> =
+        rules.packs.iter().flat_map(|pack| &pack.file.transfer).map(|row| row.means.as_str()).collect();
+    assert_eq!(means, ["cex_withdrawal", "cex_deposit"]);
+    assert!(refused(&links("")).contains("wallets need `links` to a source that names them"));
+    let ruled = format!("{pack}\n[[transfer]]\nwith = \"pool\"\nway = \"in\"\nmeans = \"reward\"\n");
+    assert!(refused(&ruled).contains("a custodian has nothing but its name, links and wallets"));
+    assert!(refused(&pack.replace("custodian = true\n", "")).contains("`about` says what it is"));
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn with(logs: Vec<Log>) -> EvmFacts {
 
 fn movements(facts: &EvmFacts) -> Vec<Movement> {
     static RULES: LazyLock<Rules> = LazyLock::new(|| Rules::embedded().unwrap());
-    movements::movements(facts, RULES.on("ethereum"))
+    movements::movements(facts, &RULES.on("ethereum").into())
 }
 
 fn one(facts: &EvmFacts) -> (Asset, Address, Address, u64) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, U256};
 use engine::evm::json::{EvmTransaction, Receipt};
-use engine::evm::{BalanceChange, HoldingChange, InternalValue};
+use engine::evm::{BalanceChange, HoldingChange, InternalValue, VouchedAnswers};
 use engine::{Block, Chain, EvmFacts, Token};
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +24,7 @@ struct Kept<'a> {
     tokens: Cow<'a, BTreeMap<Address, Arc<Token>>>,
     holdings: Cow<'a, BTreeMap<(Address, Address), HoldingChange>>,
     given: Cow<'a, BTreeMap<(Address, Address, Address), Option<U256>>>,
+    vouched: Cow<'a, VouchedAnswers>,
     also_on: Cow<'a, [String]>,
 }
 
@@ -39,6 +40,7 @@ pub(super) fn encode(facts: &EvmFacts) -> Option<Vec<u8>> {
         tokens,
         holdings,
         given,
+        vouched,
         also_on,
         unasked,
     } = facts;
@@ -56,6 +58,7 @@ pub(super) fn encode(facts: &EvmFacts) -> Option<Vec<u8>> {
         tokens: Cow::Borrowed(tokens),
         holdings: Cow::Borrowed(holdings),
         given: Cow::Borrowed(given),
+        vouched: Cow::Borrowed(vouched),
         also_on: Cow::Borrowed(also_on),
     })
 }
@@ -73,6 +76,7 @@ pub(super) fn decode(chain: &Arc<Chain>, hash: B256, bytes: &[u8]) -> Option<Evm
         tokens: kept.tokens.into_owned(),
         holdings: kept.holdings.into_owned(),
         given: kept.given.into_owned(),
+        vouched: kept.vouched.into_owned(),
         also_on: kept.also_on.into_owned(),
         unasked: Vec::new(),
     })

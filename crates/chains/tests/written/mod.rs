@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 static KNOWLEDGE: LazyLock<Knowledge> = LazyLock::new(|| Knowledge::embedded().expect("embedded packs load"));
 
-/// It has the contracts of Ethereum.
-const CHAIN: &str = "[[chain]]\nslug = \"written\"\nname = \"Written\"\nfamily = \"evm\"\nchain_id = 31338\nnative_symbol = \"ETH\"\nnative_name = \"Ether\"\nnative_decimals = 18\ncontracts_as = \"ethereum\"\n";
+/// It has the contracts of another chain.
+const CHAIN: &str = "[[chain]]\nslug = \"written\"\nname = \"Written\"\nfamily = \"evm\"\nchain_id = 31338\nnative_symbol = \"ETH\"\nnative_name = \"Ether\"\nnative_decimals = 18\n";
 const HASH: &str = "0x1111111111111111111111111111111111111111111111111111111111111111";
 const BLOCK_HASH: &str = "0x2222222222222222222222222222222222222222222222222222222222222222";
 /// The block that holds the transaction.
@@ -23,15 +23,17 @@ pub fn said(method: &str, params: &Value, result: Option<Value>) -> Value {
     }
 }
 
-/// What the engine makes of a call by one account of another that logs this; `None` where the question's wallet is no part of it.
+/// What the engine makes of a call by one account of another that logs this, where the contracts of that chain stand; `None` where the question's
+/// wallet is no part of it.
 pub async fn read(
+    contracts_as: &str,
     (from, to): (&str, &str),
     logs: &[Value],
     answers: impl IntoIterator<Item = Value>,
     question: &Question,
 ) -> Option<Classification> {
     let mut registry = Registry::embedded().unwrap();
-    registry.add(CHAIN).unwrap();
+    registry.add(&format!("{CHAIN}contracts_as = \"{contracts_as}\"\n")).unwrap();
     let number = format!("{BLOCK:#x}");
     let transaction = json!({ "hash": HASH, "from": from, "to": to, "value": "0x0", "input": "0xffffffff", "type": "0x2", "chainId": "0x7a6a", "blockNumber": number, "blockHash": BLOCK_HASH, "gas": "0x5208", "gasPrice": "0x1" });
     let receipt = json!({ "transactionHash": HASH, "blockHash": BLOCK_HASH, "blockNumber": number, "gasUsed": "0x5208", "effectiveGasPrice": "0x1", "status": "0x1", "contractAddress": null, "logs": logs });

@@ -12,7 +12,7 @@ use crate::rules::file::RecordedRow;
 use crate::rules::file::{CallRow, EventRow};
 use crate::rules::recorded::{RecordedReading, RecordedSource};
 use crate::rules::solana::{InstructionRule, key};
-use crate::rules::{ChainRules, Fault, Pack, Rules};
+use crate::rules::{Fault, Known, Pack, Rules};
 use crate::solana::json::Instruction;
 use crate::sources::calldata::{self, Calldata};
 use crate::sources::explain::Words;
@@ -49,14 +49,14 @@ fn read(rules: &Rules, at: usize, pack: &Pack, row: &RecordedRow) -> Result<(), 
     let recorded = row.parse()?;
     match &recorded.source {
         RecordedSource::Log { chain, log } => {
-            let check = Check { known: rules.on(chain), at, pack, recorded: &recorded };
+            let check = Check { known: rules.on(chain).into(), at, pack, recorded: &recorded };
             any_of(pack.file.event.iter().filter_map(|row| {
                 let shape = compile::event_shape(row.signature.get_ref(), row.topic0.as_deref()).ok()?;
                 (shape.name() == recorded.name).then(|| check.event(row, &shape, log))
             }))
         }
         RecordedSource::Call { chain, to, input } => {
-            let check = Check { known: rules.on(chain), at, pack, recorded: &recorded };
+            let check = Check { known: rules.on(chain).into(), at, pack, recorded: &recorded };
             let call = Calldata::split(input).ok_or("the input holds no selector")?;
             any_of(pack.file.call.iter().filter_map(|row| {
                 let shape = compile::call_shape(row.signature.get_ref()).ok()?;
@@ -88,7 +88,7 @@ fn any_of(tried: impl Iterator<Item = Result<(), String>>) -> Result<(), String>
 
 /// A recorded log or call, and the pack whose rules have to read it.
 struct Check<'a> {
-    known: &'a ChainRules,
+    known: Known<'a>,
     at: usize,
     pack: &'a Pack,
     recorded: &'a RecordedReading<'a>,
@@ -109,7 +109,7 @@ impl Check<'_> {
             OtherLog::Same(topic0) => rule.only.beside.as_ref().is_some_and(|beside| beside.topic0 == topic0),
             OtherLog::Naming(topic0) => rule.only.named_by == Some(topic0),
         };
-        if !holds(self.known, &rule, log, is_met) {
+        if !holds(&self.known, &rule, log, is_met) {
             return Err("the rule's conditions do not hold".to_owned());
         }
         means(Some(rule.means), self.recorded)?;
@@ -138,9 +138,14 @@ impl Check<'_> {
         compare(shape, &call_parameters(row), self.recorded, |field| call.amount(field, 0))
     }
 
+    /// Whether another contract vouches for those of the role: nobody is asked here.
+    fn can_be_proved(&self, role: &str) -> bool {
+        self.pack.file.proof.iter().any(|row| row.of.get_ref() == role)
+    }
+
     fn place(&self, place: &RulePlace, contract: Address) -> Result<(), String> {
         let is_allowed = match place {
-            RulePlace::Role(role) => self.known.holds_role(contract, self.at, role),
+            RulePlace::Role(role) => self.known.holds_role(contract, self.at, role) || self.can_be_proved(role),
             // The rows of chains are not known here; their wrapped coins are canonical tokens.
             RulePlace::WrappedNative => self.known.is_canonical(contract),
             RulePlace::Anywhere | RulePlace::Called | RulePlace::Paid | RulePlace::Moved => true,

@@ -10,7 +10,7 @@ use crate::category::Category;
 use crate::opinion::Strength;
 use crate::rules::compile::{AccrualRule, Field};
 use crate::rules::file::TransferDirection;
-use crate::rules::{ChainRules, Rules};
+use crate::rules::{Known, Rules};
 use crate::scene::Accrual;
 
 /// A market rounds what it passes on by at most so many units.
@@ -28,7 +28,7 @@ pub struct Stated {
 pub fn split(
     facts: &EvmFacts,
     rules: &Rules,
-    known: &ChainRules,
+    known: &Known<'_>,
     wallet: Address,
     movements: &mut Vec<Movement>,
 ) -> Stated {
@@ -68,7 +68,7 @@ struct Growth<'a> {
 impl<'a> Growth<'a> {
     fn read(
         facts: &EvmFacts,
-        known: &ChainRules,
+        known: &Known<'_>,
         wallet: Address,
         rule: &'a AccrualRule,
         (position, log): (usize, &Log),
@@ -120,7 +120,7 @@ fn paid(wallet: Address, movements: &[Movement], growth: &Growth<'_>) -> Option<
 
 fn earned(
     facts: &EvmFacts,
-    known: &ChainRules,
+    known: &Known<'_>,
     wallet: Address,
     movements: &mut [Movement],
     growth: &Growth<'_>,
@@ -165,7 +165,7 @@ fn is_received(wallet: Address, movements: &[Movement], asset: Asset, amount: U2
 }
 
 /// A contract that some pack lists states the amount.
-fn is_stated(facts: &EvmFacts, known: &ChainRules, amount: U256) -> bool {
+fn is_stated(facts: &EvmFacts, known: &Known<'_>, amount: U256) -> bool {
     let states = |log: &Log| {
         let mut words = log.data.chunks_exact(32).filter_map(U256::try_from_be_slice);
         words.any(|word| is_near(word, amount))

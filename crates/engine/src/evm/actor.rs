@@ -10,13 +10,13 @@ use super::json::{Log, word_address};
 use super::{EvmFacts, LOGS_MAX};
 use crate::asset::{Account, Movement};
 use crate::rules::compile::{ActorRule, RulePlace};
-use crate::rules::{ChainRules, Rules};
+use crate::rules::{Known, Rules};
 
 /// Accounts of one bundle that are listed; past it the bundle is still known to hold several.
 const ACTORS_MAX: usize = 64;
 
 /// The accounts for whom the transaction was submitted, other than its sender. Empty when the sender acts for itself.
-pub fn carried(facts: &EvmFacts, movements: &[Movement], rules: &Rules, known: &ChainRules) -> BTreeSet<Address> {
+pub fn carried(facts: &EvmFacts, movements: &[Movement], rules: &Rules, known: &Known<'_>) -> BTreeSet<Address> {
     let sender = Account::from(facts.transaction.from);
     let is_idle = LazyCell::new(|| !movements.iter().any(|m| m.from == sender || m.to == sender));
     let mut actors = BTreeSet::new();
@@ -31,7 +31,7 @@ pub fn carried(facts: &EvmFacts, movements: &[Movement], rules: &Rules, known: &
     if actors.contains(&facts.transaction.from) { BTreeSet::new() } else { actors }
 }
 
-pub fn applies(rule: &ActorRule, log: &Log, facts: &EvmFacts, known: &ChainRules) -> bool {
+pub fn applies(rule: &ActorRule, log: &Log, facts: &EvmFacts, known: &Known<'_>) -> bool {
     let is_emitter = match &rule.place {
         RulePlace::Role(role) => known.holds_role(log.address, rule.pack, role),
         RulePlace::Called => facts.transaction.to == Some(log.address),

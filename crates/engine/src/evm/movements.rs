@@ -9,7 +9,7 @@ use super::json::{Log, word_address};
 use super::{EvmFacts, InternalValue};
 use crate::asset::{Account, Asset, Movement, NftKind, Seen};
 use crate::chain::Chain;
-use crate::rules::ChainRules;
+use crate::rules::Known;
 use crate::rules::compile::{Field, NftRule};
 
 pub const TRANSFER: B256 = b256!("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef");
@@ -29,7 +29,7 @@ const BATCH_IDS_MAX: usize = 10_000;
 const ARBITRUM_DEPOSIT: u64 = 0x64;
 
 /// `known` tells which contracts log their tokens otherwise than the standards ask.
-pub fn movements(facts: &EvmFacts, known: &ChainRules) -> Vec<Movement> {
+pub fn movements(facts: &EvmFacts, known: &Known<'_>) -> Vec<Movement> {
     let logs = &facts.receipt.logs;
     let mut found = native(facts);
     found.reserve(logs.len());
@@ -60,7 +60,7 @@ pub fn movements(facts: &EvmFacts, known: &ChainRules) -> Vec<Movement> {
 }
 
 /// A token with several addresses is one asset: where two of them log the same movement, it is one.
-fn join_pairs(known: &ChainRules, found: &mut Vec<Movement>) {
+fn join_pairs(known: &Known<'_>, found: &mut Vec<Movement>) {
     let same = |m: &Movement| match m.asset {
         Asset::Token(Account::Evm(token)) => known.same(token),
         _ => None,
@@ -146,7 +146,7 @@ fn native_logged(log: &Log, position: usize, chain: &Chain, unmatched: &mut Coun
 }
 
 /// The first log that says it moves something and cannot be read, where it may be about the wallet: what it moved is not known.
-pub fn unreadable(facts: &EvmFacts, known: &ChainRules, wallet: Address) -> Option<usize> {
+pub fn unreadable(facts: &EvmFacts, known: &Known<'_>, wallet: Address) -> Option<usize> {
     let is_own_kind = |log: &Log| facts.chain.native_log == Some(log.address) || known.nfts(log.address).is_some();
     let mut logs = facts.receipt.logs.iter();
     logs.position(|log| !is_read(log) && !is_own_kind(log) && has_bytes(log, wallet))
@@ -260,7 +260,7 @@ fn word_array(log: &Log, head: usize) -> Option<Vec<U256>> {
 
 /// Mints and burns that are logged otherwise than by a Transfer, and by one too in some contracts: each is added only where there is no matching
 /// Transfer.
-fn unlogged(facts: &EvmFacts, known: &ChainRules, found: &[Movement]) -> Vec<Movement> {
+fn unlogged(facts: &EvmFacts, known: &Known<'_>, found: &[Movement]) -> Vec<Movement> {
     let logs = facts.receipt.logs.iter().enumerate();
     let made: Vec<(usize, &Log, Made)> =
         logs.filter_map(|(position, log)| Some((position, log, made(facts, known, log)?))).collect();
@@ -297,7 +297,7 @@ struct Made {
 
 /// Wrapping and unwrapping, which WETH9 logs as `Deposit` and `Withdrawal`, and tokens of which a pack says how they log it. Only listed ones count:
 /// staking contracts log the same `Deposit` and mint nothing.
-fn made(facts: &EvmFacts, known: &ChainRules, log: &Log) -> Option<Made> {
+fn made(facts: &EvmFacts, known: &Known<'_>, log: &Log) -> Option<Made> {
     let topic0 = log.topic0()?;
     let (holder, amount, is_mint) = match topic0 {
         TRANSFER => return None,

@@ -6,7 +6,7 @@ use alloy_primitives::{B256, U256};
 use super::EvmFacts;
 use super::movements::{APPROVAL, TRANSFER};
 use crate::rules::compile::CallRule;
-use crate::rules::{ChainRules, Rules};
+use crate::rules::{Known, Rules};
 
 /// What a transaction costs before its calldata.
 const BASE_GAS: usize = 21_000;
@@ -29,7 +29,7 @@ const TOKEN_CALLS: [[u8; 4]; 5] = [
 ];
 
 /// Whether coin may have moved inside.
-pub fn may_hide_coin(facts: &EvmFacts, rules: &Rules, known: &ChainRules) -> bool {
+pub fn may_hide_coin(facts: &EvmFacts, rules: &Rules, known: &Known<'_>) -> bool {
     !ran_no_code(facts) && !is_too_cheap(facts) && !is_token_call(facts, known) && !is_kept(facts, rules, known)
 }
 
@@ -52,7 +52,7 @@ fn is_too_cheap(facts: &EvmFacts) -> bool {
 }
 
 /// A token that is canonical, or that a pack lists, was called by the standard, and logged what the standard asks and nothing else.
-fn is_token_call(facts: &EvmFacts, known: &ChainRules) -> bool {
+fn is_token_call(facts: &EvmFacts, known: &Known<'_>) -> bool {
     let transaction = &facts.transaction;
     let Some(token) = transaction.to.filter(|_| transaction.value.is_zero()) else { return false };
     let is_listed = known.is_canonical(token) || !known.holders(token).is_empty();
@@ -63,7 +63,7 @@ fn is_token_call(facts: &EvmFacts, known: &ChainRules) -> bool {
 }
 
 /// A listed contract was called for something in which its code pays nobody, and nobody logged but contracts that are known.
-fn is_kept(facts: &EvmFacts, rules: &Rules, known: &ChainRules) -> bool {
+fn is_kept(facts: &EvmFacts, rules: &Rules, known: &Known<'_>) -> bool {
     let (Some(called), Some(selector)) = (facts.transaction.to, facts.transaction.selector()) else { return false };
     let keeps = |rule: &CallRule| rule.keeps && known.is_place_of(rule, called);
     let is_known = |contract| known.is_canonical(contract) || !known.holders(contract).is_empty();

@@ -8,7 +8,7 @@ use crate::asset::{Asset, Seen};
 use crate::category::Category;
 use crate::opinion::Strength;
 use crate::rules::compile::RebaseRule;
-use crate::rules::{ChainRules, Rules};
+use crate::rules::{Known, Rules};
 use crate::scene::Accrual;
 
 /// Tokens of one transaction whose holdings are asked for.
@@ -33,7 +33,7 @@ pub enum Outcome {
 }
 
 /// The rebases that the transaction logs, each token once.
-pub fn logged<'a>(facts: &EvmFacts, rules: &'a Rules, known: &ChainRules) -> Vec<Rebase<'a>> {
+pub fn logged<'a>(facts: &EvmFacts, rules: &'a Rules, known: &Known<'_>) -> Vec<Rebase<'a>> {
     let mut found: Vec<Rebase<'a>> = Vec::new();
     for (position, log) in facts.receipt.logs.iter().enumerate().take(LOGS_MAX) {
         let Some(topic0) = log.topic0() else { continue };

@@ -10,12 +10,12 @@ use super::movements::{movements, unreadable};
 use super::proofs::may_hide_coin;
 use super::rebases::{self, Outcome as Rebased, Rebase};
 use super::unseen::unseen_value;
-use super::{BalanceChange, EvmFacts, InternalValue, LOGS_MAX, actor};
+use super::{BalanceChange, EvmFacts, InternalValue, LOGS_MAX, actor, vouched};
 use crate::asset::{Account, Movement, Seen};
 use crate::hash::TxHash;
 use crate::legs::{Direction, LEGS_MAX, legs as net_legs, position, with_accrued};
 use crate::question::Question;
-use crate::rules::{ChainRules, Rules};
+use crate::rules::{Known, Rules};
 use crate::scene::{Doubt, Ground, Outcome, Scene, WalletNotInTransaction};
 
 /// The scene, with what only this family has.
@@ -24,8 +24,8 @@ pub struct EvmScene<'a> {
     pub scene: Scene<'a>,
     pub facts: &'a EvmFacts,
     pub perspective: Address,
-    /// What the rules know of this chain.
-    pub known: &'a ChainRules,
+    /// What is known of this chain's contracts.
+    pub known: Known<'a>,
     /// Of tokens that changed every balance; empty where the question names no wallet.
     pub rebases: Vec<Rebase<'a>>,
     /// Whether the question names the wallet, so that the caller is none of the others.
@@ -68,17 +68,18 @@ pub fn read<'a>(
     rules: &'a Rules,
 ) -> Result<EvmScene<'a>, WalletNotInTransaction> {
     let outcome = outcome(facts);
-    let known = rules.on(facts.chain.rules_slug());
-    let mut movements = if outcome == Outcome::Failed { Vec::new() } else { movements(facts, known) };
+    let listed = rules.on(facts.chain.rules_slug());
+    let known = Known::new(listed, vouched::proved(facts, listed));
+    let mut movements = if outcome == Outcome::Failed { Vec::new() } else { movements(facts, &known) };
     let is_traced = matches!(facts.internal, InternalValue::Traced { .. });
-    let may_hide_coin = !is_traced && may_hide_coin(facts, rules, known);
+    let may_hide_coin = !is_traced && may_hide_coin(facts, rules, &known);
     if matches!(facts.internal, InternalValue::Listed { .. }) && !may_hide_coin {
         // No coin moved inside, whatever somebody lists: no balance is asked that would tell.
         movements.retain(|m| !matches!(m.seen, Seen::Trace(_)));
     }
-    let carried = actor::carried(facts, &movements, rules, known);
+    let carried = actor::carried(facts, &movements, rules, &known);
     // Whose balances change is not logged: only a caller who names a wallet can be told.
-    let rebases = if question.wallet.is_some() { rebases::logged(facts, rules, known) } else { Vec::new() };
+    let rebases = if question.wallet.is_some() { rebases::logged(facts, rules, &known) } else { Vec::new() };
     let perspective = match question.wallet.as_ref() {
         None => carried.first().copied().unwrap_or(facts.transaction.from),
         Some(wallet) => {
@@ -92,14 +93,16 @@ pub fn read<'a>(
     let mut doubts = Vec::new();
     if outcome == Outcome::Succeeded {
         if may_hide_coin {
-            movements.extend(unseen_value(facts, (rules, known), (perspective, gas), &movements, &mut doubts));
+            movements.extend(unseen_value(facts, (rules, &known), (perspective, gas), &movements, &mut doubts));
         }
         doubts.extend(
-            unreadable(facts, known, perspective).and_then(|position| facts.log_index(position)).map(Doubt::Unreadable),
+            unreadable(facts, &known, perspective)
+                .and_then(|position| facts.log_index(position))
+                .map(Doubt::Unreadable),
         );
     }
     let Stated { earned: mut accruals, paid: interest_paid } =
-        accruals::split(facts, rules, known, perspective, &mut movements);
+        accruals::split(facts, rules, &known, perspective, &mut movements);
     for rebase in &rebases {
         match rebase.outcome(facts, perspective) {
             Rebased::Grew(accrual) => accruals.push(accrual),
@@ -154,7 +157,7 @@ pub fn read<'a>(
         legs,
         gas,
         doubts,
-        ground: Ground::Evm { facts, known },
+        ground: Ground::Evm { facts, known: known.clone() },
         own: OnceCell::new(),
         links: OnceCell::new(),
         exchanged: OnceCell::new(),

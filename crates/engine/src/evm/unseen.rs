@@ -8,14 +8,14 @@ use super::{BalanceChange, EvmFacts};
 use crate::asset::{Account, Asset, Movement, Seen};
 use crate::chain::Chain;
 use crate::rules::compile::{CallRule, RulePlace};
-use crate::rules::{ChainRules, Rules};
+use crate::rules::{Known, Rules};
 use crate::scene::Doubt;
 
 /// Without a trace, native coin that reached the wallet inside the transaction shows only in its balance. The
 /// difference counts as read where a log, or what a listed contract was asked for, proves the same amount, and as inferred where nothing does.
 pub fn unseen_value(
     facts: &EvmFacts,
-    rules: (&Rules, &ChainRules),
+    rules: (&Rules, &Known<'_>),
     (wallet, gas): (Address, Option<U256>),
     known: &[Movement],
     doubts: &mut Vec<Doubt>,
@@ -84,7 +84,7 @@ const ASKED_WORDS_MAX: usize = 32;
 
 /// A listed contract was asked for exactly this amount by a call that some pack knows. The amount is one word of the call or the sum of two: an
 /// order is taken back together with the fee that was set aside for it.
-fn was_asked_for(facts: &EvmFacts, (rules, known): (&Rules, &ChainRules), amount: U256) -> bool {
+fn was_asked_for(facts: &EvmFacts, (rules, known): (&Rules, &Known<'_>), amount: U256) -> bool {
     let (Some(called), Some(selector)) = (facts.transaction.to, facts.transaction.selector()) else { return false };
     let is_vouched = known.vouchers(called).next().is_some();
     let is_class = |rule: &CallRule| !matches!(rule.place, RulePlace::Role(_));

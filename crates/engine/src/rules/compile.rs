@@ -1,6 +1,7 @@
 //! From a pack's text to rules that match by topic and read by word. Everything that can be wrong is found here, once.
 
 mod legs;
+mod proof;
 mod shapes;
 
 use std::collections::BTreeMap;
@@ -9,6 +10,7 @@ use std::sync::Arc;
 use alloy_primitives::{Address, B256, FixedBytes, Selector, U256, keccak256};
 
 pub use legs::{LegSpec, LegSubject};
+pub use proof::{ProofRule, proof};
 pub use shapes::{CallShape, EventShape, Layout, ParamFinder, call_shape, event_shape};
 
 use toml::Spanned;

@@ -1,5 +1,6 @@
 //! A rule pack as an analyst writes it: one TOML file per protocol. Everything here is text; `compile` gives it meaning.
 
+mod proof;
 mod recorded;
 mod signatures;
 
@@ -8,6 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
+pub use proof::{AskedAt, ProofRow, ProvingAnswer};
 pub use recorded::{RecordedCall, RecordedInstruction, RecordedLog, RecordedRow};
 pub use signatures::{OneOrMore, Signatures};
 
@@ -21,7 +23,12 @@ pub const EVERY_CHAIN: &str = "every";
 #[serde(deny_unknown_fields)]
 pub struct PackFile {
     pub name: String,
+    #[serde(default)]
     pub about: String,
+    /// An exchange or broker that keeps its customers' coins, of which nothing is known but its wallets. It says no more than names and links:
+    /// what is sent to these wallets is a deposit, and what they send a withdrawal.
+    #[serde(default)]
+    pub custodian: bool,
     /// Where the addresses and signatures were checked.
     #[serde(default)]
     pub links: Vec<String>,
@@ -50,6 +57,8 @@ pub struct PackFile {
     pub factory: Vec<FactoryRow>,
     #[serde(default)]
     pub created: Vec<CreatedRow>,
+    #[serde(default)]
+    pub proof: Vec<ProofRow>,
     #[serde(default, deserialize_with = "each_signature")]
     pub event: Vec<EventRow>,
     #[serde(default, deserialize_with = "each_signature")]

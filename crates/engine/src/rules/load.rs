@@ -8,19 +8,25 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use alloy_primitives::map::{B256Map, SelectorMap};
-use alloy_primitives::{Address, B256};
+use alloy_primitives::{Address, B256, Selector};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use toml::Spanned;
 
-use super::compile::{self, AccrualRule, ActorRule, CallRule, EventRule, RebaseRule, RulePlace};
-use super::file::{EVERY_CHAIN, PackFile};
+use super::compile::{self, AccrualRule, ActorRule, CallRule, EventRule, ProofRule, RebaseRule, RulePlace};
+use super::file::{EVERY_CHAIN, PackFile, TransferDirection, TransferRow};
 use super::filter::PrefixFilter;
 use super::solana::{self, SOLANA, SolanaRules};
-use super::{ChainRules, Factory, Families, Fault, Holder, Lines, Pack, Rules, TransferRule, fold_symbol};
+use super::{
+    ChainRules, Factory, Families, Fault, Holder, Lines, Pack, Rules, SharedAddresses, TransferRule, fold_symbol,
+};
+use crate::category::Category;
 
-/// Public pages that tell where a pack's addresses were checked.
+/// Public pages that tell where a pack's addresses were checked. A custodian's wallets leave the treatment of a transfer as it is, so that one good
+/// source is enough.
 const SOURCES_MIN: usize = 2;
+const CUSTODIAN_SOURCES_MIN: usize = 1;
+const CUSTODIAN_ABOUT: &str = "Exchange that keeps its customers' coins. A plain transfer to or from one of its wallets moves coins into or out of an account there.";
 /// Each address is computed when the packs are loaded; the factories that have made more are those of wallets, whose code proves nothing.
 const CREATED_MAX: u64 = 5_000;
 /// Chains on which an address is computed otherwise from who made it.
@@ -118,8 +124,12 @@ impl Loader {
         for chain in chains.values_mut() {
             chain.factories.sort_by_key(|factory| Reverse(spread.get(&factory.pack).copied().unwrap_or_default()));
         }
+        let shared = SharedAddresses {
+            contracts: Arc::new(every.contracts.own.clone()),
+            accounts: Arc::new(every.accounts.own.clone()),
+        };
         for chain in chains.values_mut() {
-            chain.include(&every);
+            chain.include(&every, &shared);
             chain.index();
         }
         every.index();
@@ -149,7 +159,12 @@ impl Loader {
         })
     }
 
-    fn pack(&mut self, source: PackSource<'_>, file: PackFile) {
+    fn pack(&mut self, source: PackSource<'_>, mut file: PackFile) {
+        if file.custodian {
+            self.faults.extend(as_custodian(&source, &mut file));
+        } else if file.about.is_empty() {
+            self.faults.push(source.fault(None, "`about` says what it is".to_owned()));
+        }
         let (pack, stem) = (self.packs.len(), source.stem);
         let (mut faults, mut nfts, mut supplies) = (Vec::new(), Vec::new(), Vec::new());
         let mut at = |signature: &Spanned<String>, what: String| {
@@ -246,11 +261,16 @@ impl Loader {
         }
         self.factories(&source, pack, &file);
         self.created(&source, pack, &file);
+        self.proofs(&source, pack, &file);
         self.faults.extend(roles(&source, &file));
         let sources: BTreeSet<&String> = file.links.iter().collect();
         let has_addresses = !(file.contracts.is_empty() && file.factory.is_empty() && file.created.is_empty());
-        if sources.len() < SOURCES_MIN && has_addresses {
-            let what = "addresses need `links` to two independent sources that name them";
+        let (needed, what) = if file.custodian {
+            (CUSTODIAN_SOURCES_MIN, "wallets need `links` to a source that names them")
+        } else {
+            (SOURCES_MIN, "addresses need `links` to two independent sources that name them")
+        };
+        if sources.len() < needed && has_addresses {
             self.faults.push(source.fault(None, what.to_owned()));
         }
         self.packs.push(Pack { id: stem.to_owned(), name: file.name.as_str().into(), lines: source.lines, file });
@@ -259,6 +279,7 @@ impl Loader {
     fn contracts(&mut self, source: &PackSource<'_>, pack: usize, file: &PackFile) {
         for (role, chains) in &file.contracts {
             let is_quiet = file.quiet.contains(role);
+            let is_account = is_custodial(file, role);
             let shared: Arc<str> = role.as_str().into();
             for (slug, addresses) in chains {
                 for text in addresses {
@@ -278,7 +299,8 @@ impl Loader {
                         Ok(address) => {
                             let chain = self.chains.entry(slug.clone()).or_default();
                             let holder = Holder { pack, role: Arc::clone(&shared), is_quiet };
-                            chain.contracts.entry(address).or_default().push(holder);
+                            let directory = if is_account { &mut chain.accounts } else { &mut chain.contracts };
+                            directory.own.entry(address).or_default().push(holder);
                         }
                         Err(what) => {
                             self.faults
@@ -362,11 +384,48 @@ impl Loader {
                 let chain = self.chains.entry(slug.clone()).or_default();
                 // A contract counts what it makes from one.
                 for made in (1..=count).map(|nonce| factory.create(nonce)) {
-                    let holders = chain.contracts.entry(made).or_default();
+                    let holders = chain.contracts.own.entry(made).or_default();
                     if !holders.iter().any(|holder| holder.pack == pack) {
                         holders.push(Holder { pack, role: Arc::clone(&role), is_quiet });
                     }
                 }
+            }
+        }
+    }
+
+    /// After this pack's events, calls and contracts.
+    fn proofs(&mut self, source: &PackSource<'_>, pack: usize, file: &PackFile) {
+        for row in &file.proof {
+            let (function, mut topics) = match compile::proof(row) {
+                Ok(compiled) => compiled,
+                Err(what) => {
+                    let what = format!("`{}`: {what}", row.call.get_ref());
+                    self.faults.push(source.fault(Some(row.call.span()), what));
+                    continue;
+                }
+            };
+            let (of, ask) = (row.of.get_ref(), row.ask.get_ref());
+            let is_here =
+                |at: usize, place: &RulePlace| at == pack && matches!(place, RulePlace::Role(role) if **role == **of);
+            let events = self.events.values().flatten().filter(|rule| is_here(rule.pack, &rule.place));
+            topics.extend(events.map(|rule| rule.topic0));
+            let calls = self.calls.values().flatten().filter(|rule| is_here(rule.pack, &rule.place));
+            let selectors: Vec<Selector> = calls.map(|rule| rule.selector).collect();
+            let proves = Holder { pack, role: of.as_str().into(), is_quiet: file.quiet.contains(of) };
+            let asked = file.contracts.get(ask).into_iter().flatten().filter(|(slug, _)| *slug != SOLANA);
+            for (slug, text) in asked.flat_map(|(slug, all)| all.iter().map(move |text| (slug, text))) {
+                // An address that does not parse is a fault already.
+                let Ok(asked) = compile::address(text.get_ref()) else { continue };
+                self.chains.entry(slug.clone()).or_default().proofs.push(Arc::new(ProofRule {
+                    id: format!("proof: {} {ask} {}", source.stem, function.name),
+                    proves: proves.clone(),
+                    asked,
+                    selector: function.selector(),
+                    answer: row.answer,
+                    at: row.at,
+                    topics: topics.clone(),
+                    selectors: selectors.clone(),
+                }));
             }
         }
     }
@@ -417,6 +476,46 @@ impl Loader {
     }
 }
 
+/// Whether nothing is said of the role but that an exchange keeps its customers' coins there.
+fn is_custodial(file: &PackFile, role: &String) -> bool {
+    let is_custody = |row: &TransferRow| {
+        [Category::CexDeposit, Category::CexWithdrawal].iter().any(|category| category.name() == row.means)
+    };
+    let mut rows = file.transfer.iter().filter(|row| row.with.get_ref() == role).peekable();
+    let events = file.event.iter().map(|row| &row.on);
+    let calls = file.call.iter().map(|row| &row.on);
+    let actors = file.actor.iter().map(|row| &row.on);
+    let asked = file.proof.iter().flat_map(|row| [row.of.get_ref(), row.ask.get_ref()]);
+    rows.peek().is_some()
+        && rows.all(is_custody)
+        && !events.chain(calls).chain(actors).chain(asked).any(|on| on == role)
+}
+
+/// What a custodian leaves unsaid.
+fn as_custodian(source: &PackSource<'_>, file: &mut PackFile) -> Option<Fault> {
+    let has_rules = !(file.transfer.is_empty() && file.event.is_empty() && file.call.is_empty());
+    if has_rules || !file.about.is_empty() {
+        let what = "a custodian has nothing but its name, links and wallets: else it is a pack like others";
+        return Some(source.fault(None, what.to_owned()));
+    }
+    CUSTODIAN_ABOUT.clone_into(&mut file.about);
+    let both = [(TransferDirection::In, Category::CexWithdrawal), (TransferDirection::Out, Category::CexDeposit)];
+    file.transfer = file
+        .contracts
+        .iter()
+        .flat_map(|(role, chains)| {
+            let span = chains.values().flatten().next().map(Spanned::span).unwrap_or_default();
+            both.map(|(way, means)| TransferRow {
+                with: Spanned::new(span.clone(), role.clone()),
+                way,
+                means: means.name().to_owned(),
+                native: false,
+            })
+        })
+        .collect();
+    None
+}
+
 /// Names are part of it, since `evidence.rule` shows them; lengths keep two sets of files apart whose texts join to the same bytes.
 fn digest_file(digest: &mut Sha256, stem: &str, text: &str) {
     for part in [stem, text] {
@@ -439,8 +538,12 @@ fn roles(source: &PackSource<'_>, file: &PackFile) -> Vec<Fault> {
     let rebases = file.rebase.iter().flat_map(|row| {
         std::iter::once((row.role.get_ref(), &row.role)).chain(row.by.iter().map(|by| (by, &row.role)))
     });
+    let asked = file.proof.iter().map(|row| (row.ask.get_ref(), &row.ask));
     let made: BTreeSet<&String> = file.created.iter().map(|row| row.role.get_ref()).collect();
-    let has_contracts = |role: &String| file.contracts.contains_key(role) || made.contains(role);
+    let has_contracts = |role: &String| {
+        let is_proved = || file.proof.iter().any(|row| row.of.get_ref() == role);
+        file.contracts.contains_key(role) || made.contains(role) || is_proved()
+    };
     let mut used = BTreeSet::new();
     for (role, at) in
         instructions.chain(nfts).chain(supplies).chain(held).chain(events).chain(calls).chain(actors).chain(transfers)
@@ -456,6 +559,10 @@ fn roles(source: &PackSource<'_>, file: &PackFile) -> Vec<Fault> {
         let what = format!("balances of role `{role}` change, which has no contracts");
         faults.push(source.fault(Some(at.span()), what));
     }
+    for (role, at) in asked.filter(|(role, _)| !file.contracts.contains_key(*role)) {
+        let what = format!("role `{role}` is asked, which lists no contracts");
+        faults.push(source.fault(Some(at.span()), what));
+    }
     for role in &file.vouches {
         if !has_contracts(role) {
             faults.push(source.fault(None, format!("`vouches` names role `{role}`, which has no contracts")));
@@ -469,7 +576,9 @@ fn roles(source: &PackSource<'_>, file: &PackFile) -> Vec<Fault> {
     }
     let listed = file.contracts.iter().map(|(role, chains)| (role, chains.values().flatten().next()));
     let created = file.created.iter().map(|row| (row.role.get_ref(), Some(&row.role)));
-    for (role, first) in listed.chain(created).filter(|(role, _)| !used.contains(role.as_str())) {
+    let proved = file.proof.iter().map(|row| (row.of.get_ref(), Some(&row.of)));
+    used.extend(file.proof.iter().map(|row| row.ask.get_ref().as_str()));
+    for (role, first) in listed.chain(created).chain(proved).filter(|(role, _)| !used.contains(role.as_str())) {
         let first = first.map(Spanned::span);
         let what = format!("no rule uses role `{role}`; where its contracts only lend their word, `vouches` says so");
         faults.push(source.fault(first, what));

@@ -12,7 +12,7 @@ use crate::legs::{Direction, position};
 use crate::opinion::{Opinion, Source, Strength};
 use crate::role::Role;
 use crate::rules::compile::{EventRule, Field, LegSpec, LegSubject, Who};
-use crate::rules::{ChainRules, Crossing, Rules};
+use crate::rules::{Crossing, Known, Rules};
 use crate::shares::{LegSet, Share, Shares, Tie};
 
 /// A log that a rule matches, whose conditions hold.
@@ -35,7 +35,7 @@ pub enum OtherLog {
 }
 
 /// Whether the rule's conditions beyond the layout hold. `logged` tells whether another log is there.
-pub fn holds(known: &ChainRules, rule: &EventRule, log: &Log, logged: impl Fn(OtherLog) -> bool) -> bool {
+pub fn holds(known: &Known<'_>, rule: &EventRule, log: &Log, logged: impl Fn(OtherLog) -> bool) -> bool {
     let words = LogWords(log, None);
     let is_positive = |field| words.amount(field, 0).is_some_and(|word| !word.bit(255) && !word.is_zero());
     let is_negative = |field| words.amount(field, 0).is_some_and(|word| word.bit(255));
@@ -157,7 +157,7 @@ pub fn crossed(said: Opinion, rules: &Rules, pack: usize, becomes: Option<&[Fiel
 pub fn another(scene: &EvmScene<'_>, rules: &Rules, whose: &[Field], words: &impl Words) -> Option<Account> {
     let named = whose.iter().filter_map(|field| words.address(field, 0));
     let mut others = named.filter(|named| *named != scene.perspective && !named.is_zero()).map(Account::from);
-    others.find(|other| rules.holders_of(other).is_empty())
+    others.find(|other| !rules.is_contract(other))
 }
 
 /// A log, and its place where that matters.

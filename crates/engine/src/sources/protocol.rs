@@ -51,7 +51,7 @@ pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> (Vec<Opinion>, bool) {
                 OtherLog::Same(topic0) => logged.contains(&(log.address, topic0)),
                 OtherLog::Naming(topic0) => naming.contains(&(topic0, log.address.into_word())),
             };
-            if !holds(scene.known, rule, log, has_logged) {
+            if !holds(&scene.known, rule, log, has_logged) {
                 continue;
             }
             let matched = Matched { position, log, rule, trust };
@@ -134,7 +134,8 @@ fn transfers(scene: &EvmScene<'_>, rules: &Rules, max: usize) -> Vec<Opinion> {
     let mut found = Vec::new();
     for m in scene.movements.iter().filter(|m| (m.from == wallet) != (m.to == wallet) && scene.is_listed(m.asset)) {
         let (direction, other) = if m.from == wallet { (Direction::Out, m.to) } else { (Direction::In, m.from) };
-        for holder in other.evm().map_or(&[][..], |other| scene.known.holders(other)) {
+        let known = |other| scene.known.holders(other).iter().chain(scene.known.owners(other));
+        for holder in other.evm().map(known).into_iter().flatten() {
             let is_way = |way| {
                 matches!(
                     (way, direction),
@@ -187,7 +188,7 @@ fn by_own_event(scene: &EvmScene<'_>, rules: &Rules, log: &Log) -> Option<Arc<st
         rule.own && rule.layout.fits(log) && is_for_perspective(scene, &rule.who, &LogWords(log, None)) && scene.acts
     };
     let told = rules.events(&topic0).iter().filter(tells).map(|rule| rule.pack);
-    let carries = |rule: &&ActorRule| rule.own && actor::applies(rule, log, scene.facts, scene.known);
+    let carries = |rule: &&ActorRule| rule.own && actor::applies(rule, log, scene.facts, &scene.known);
     let carried = rules.actors(&topic0).iter().filter(carries).map(|rule| rule.pack);
     told.chain(carried).find_map(|pack| rules.protocol(pack))
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use engine::cases::recorded;
 use engine::rules::Pack;
-use engine::rules::file::{InstructionRow, PackFile, TransferDirection};
+use engine::rules::file::{InstructionRow, PackFile, ProvingAnswer, TransferDirection};
 use engine::{Category, Treatments};
 
 use super::terminal::{print, table};
@@ -140,6 +140,19 @@ fn places(file: &PackFile, out: &mut String) {
         for (chain, address) in row.at.iter().flat_map(|(chain, all)| all.iter().map(move |one| (chain, one))) {
             let _ = writeln!(out, "  {chain:<14} {}", address.get_ref());
         }
+    }
+    proofs(file, out);
+}
+
+/// Whom to ask about contracts that are not listed.
+fn proofs(file: &PackFile, out: &mut String) {
+    for row in &file.proof {
+        let answer = match row.answer {
+            ProvingAnswer::True => "true",
+            ProvingAnswer::NotZero => "not zero",
+        };
+        let (of, ask, call) = (row.of.get_ref(), row.ask.get_ref(), row.call.get_ref());
+        let _ = writeln!(out, "\n{of}, where {ask} answers {call} with {answer}");
     }
 }
 

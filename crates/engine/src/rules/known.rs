@@ -1,0 +1,60 @@
+//! What is known of a chain's contracts while one transaction is read: what packs list, and what was proved of others.
+
+use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use alloy_primitives::Address;
+
+use super::compile::{CallRule, RulePlace};
+use super::{ChainRules, Holder};
+
+/// Contracts that no pack lists in a role, with the packs that know them all the same.
+pub type ProvedContracts = BTreeMap<Address, Vec<Holder>>;
+
+#[derive(Debug, Clone)]
+pub struct Known<'a> {
+    listed: &'a ChainRules,
+    proved: Option<Arc<ProvedContracts>>,
+}
+
+impl<'a> Known<'a> {
+    pub fn new(listed: &'a ChainRules, proved: ProvedContracts) -> Self {
+        Self { listed, proved: (!proved.is_empty()).then(|| Arc::new(proved)) }
+    }
+
+    /// Packs that know the contract, each with its role.
+    pub fn holders(&self, contract: Address) -> &[Holder] {
+        let proved = self.proved.as_ref().and_then(|proved| proved.get(&contract));
+        proved.map_or_else(|| self.listed.holders(contract), Vec::as_slice)
+    }
+
+    pub fn holds_role(&self, contract: Address, pack: usize, role: &str) -> bool {
+        let mut holders = self.holders(contract).iter().chain(self.owners(contract));
+        holders.any(|holder| holder.pack == pack && *holder.role == *role)
+    }
+
+    /// Whether the rule stands on a role that the contract has.
+    pub fn is_place_of(&self, rule: &CallRule, contract: Address) -> bool {
+        matches!(&rule.place, RulePlace::Role(role) if self.holds_role(contract, rule.pack, role))
+    }
+
+    /// Packs that vouch for the contract.
+    pub fn vouchers(&self, contract: Address) -> impl Iterator<Item = usize> {
+        self.holders(contract).iter().filter(|holder| !holder.is_quiet).map(|holder| holder.pack)
+    }
+}
+
+impl<'a> From<&'a ChainRules> for Known<'a> {
+    fn from(listed: &'a ChainRules) -> Self {
+        Self { listed, proved: None }
+    }
+}
+
+impl Deref for Known<'_> {
+    type Target = ChainRules;
+
+    fn deref(&self) -> &ChainRules {
+        self.listed
+    }
+}
