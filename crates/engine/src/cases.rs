@@ -345,12 +345,16 @@ impl EvmStage<'_> {
         let parts: Vec<&str> = tokens.split(',').map(str::trim).collect();
         let [first, second, fee @ ..] = parts.as_slice() else { return Err("a pool holds two tokens".to_owned()) };
         let (first, second) = (self.account(first)?, self.account(second)?);
-        let fee = fee.first().map(|fee| fee.parse::<u32>().map_err(|_| format!("`{fee}` is no fee"))).transpose()?;
+        let (derive, fee) = match fee.first() {
+            None => (Derive::UniswapV2, 0),
+            Some(&"volatile") => (Derive::Solidly, pools::VOLATILE),
+            Some(&"stable") => (Derive::Solidly, pools::STABLE),
+            Some(fee) => (Derive::UniswapV3, fee.parse::<u32>().map_err(|_| format!("`{fee}` is no fee"))?),
+        };
         let known = self.rules.on(self.chain);
-        let derive = if fee.is_some() { Derive::UniswapV3 } else { Derive::UniswapV2 };
         let makers = [derive, Derive::Algebra].into_iter().flat_map(|derive| known.factories(derive));
         let maker = makers.into_iter().find(|factory| factory.pack == self.at).ok_or("the pack has no factory here")?;
-        Ok(pools::address(maker, first.min(second), first.max(second), fee.unwrap_or_default()))
+        Ok(pools::address(maker, first.min(second), first.max(second), fee))
     }
 
     fn moved(&self, text: &str) -> Result<EvmCaseMove, String> {

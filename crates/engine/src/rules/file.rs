@@ -239,6 +239,8 @@ pub enum Derive {
     UniswapV3,
     /// As v3, but the fee is no part of the address.
     Algebra,
+    /// As v2, and whether the pool is stable is part of the address.
+    Solidly,
 }
 
 /// What a factory made, one after another: each address follows from the factory's and a count (CREATE). Only for factories that make nothing but

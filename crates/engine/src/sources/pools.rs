@@ -11,14 +11,24 @@ use crate::rules::file::Derive;
 /// Distinct tokens seen at one pool that are tried as its pair.
 const POOL_TOKENS_MAX: usize = 4;
 
+/// In place of a fee.
+pub const VOLATILE: u32 = 0;
+pub const STABLE: u32 = 1;
+
 /// The pack whose factory made this pool.
 pub fn maker(scene: &EvmScene<'_>, pool: Address, derive: Derive) -> Option<usize> {
     let tokens = tokens_of(scene, pool);
     let pairs = tokens.iter().enumerate().flat_map(|(at, first)| {
         tokens.iter().skip(at.saturating_add(1)).map(move |second| (*first.min(second), *first.max(second)))
     });
+    let solidly = |low, high| {
+        let mut kinds = [VOLATILE, STABLE].into_iter();
+        kinds.find_map(|kind| made_by(scene, pool, Derive::Solidly, (low, high, kind)))
+    };
     pairs.into_iter().find_map(|(low, high)| match derive {
-        Derive::UniswapV2 => made_by(scene, pool, derive, (low, high, 0)),
+        // Forks of Solidly log the same events as Uniswap v2, those of Velodrome v2 events of their own.
+        Derive::UniswapV2 => made_by(scene, pool, derive, (low, high, 0)).or_else(|| solidly(low, high)),
+        Derive::Solidly => solidly(low, high),
         // Both log the same events.
         Derive::UniswapV3 | Derive::Algebra => {
             let mut fees = scene.known.fees().iter();
@@ -65,11 +75,12 @@ fn tokens_of(scene: &EvmScene<'_>, pool: Address) -> Vec<Address> {
     tokens
 }
 
-/// v2 packs the tokens end to end; v3 and its forks encode them as words.
+/// v2 and Solidly pack the tokens end to end; v3 and its forks encode them as words.
 fn salt(derive: Derive, low: Address, high: Address, fee: u32) -> B256 {
     let [low_word, high_word] = [low.into_word(), high.into_word()];
     match derive {
         Derive::UniswapV2 => keccak256([low.as_slice(), high.as_slice()].concat()),
+        Derive::Solidly => keccak256([low.as_slice(), high.as_slice(), &[u8::from(fee == STABLE)]].concat()),
         Derive::UniswapV3 => keccak256([low_word.0, high_word.0, U256::from(fee).to_be_bytes()].concat()),
         Derive::Algebra => keccak256([low_word.0, high_word.0].concat()),
     }
