@@ -3,24 +3,24 @@
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { Worker, isMainThread, parentPort } from "node:worker_threads";
+import { Worker, isMainThread, parentPort, workerData } from "node:worker_threads";
 
-const CONTRACTS = ["DemoVault", "BatchAccount", "ForgedSupply", "ForgedSwap", "SpamToken", "FakeToken"];
+const SCENARIO = ["DemoVault", "BatchAccount", "ForgedSupply", "ForgedSwap", "SpamToken", "FakeToken"];
 
 /** A promise of `{ DemoVault, BatchAccount, … }`, each an artifact. */
-export function compileContracts() {
-  const worker = new Worker(new URL(import.meta.url));
+export function compileContracts(names = SCENARIO) {
+  const worker = new Worker(new URL(import.meta.url), { workerData: names });
   return new Promise((resolve, reject) => worker.once("message", resolve).once("error", reject));
 }
 
-if (!isMainThread) parentPort.postMessage(compile());
+if (!isMainThread) parentPort.postMessage(compile(workerData));
 
-function compile() {
+function compile(names) {
   const require = createRequire(import.meta.url);
   const solc = require("solc");
   const text = (path) => readFileSync(path, "utf8");
   const source = (name) => text(new URL(`../contracts/${name}.sol`, import.meta.url));
-  const sources = CONTRACTS.map((name) => [name, { content: source(name) }]);
+  const sources = names.map((name) => [name, { content: source(name) }]);
   const input = {
     language: "Solidity",
     sources: Object.fromEntries(sources),
@@ -38,5 +38,5 @@ function compile() {
 
   const compiled = (name) => contracts[name][name];
   const artifact = ({ abi, evm }) => ({ abi, bytecode: evm.bytecode.object, linkReferences: {} });
-  return Object.fromEntries(CONTRACTS.map((name) => [name, artifact(compiled(name))]));
+  return Object.fromEntries(names.map((name) => [name, artifact(compiled(name))]));
 }

@@ -148,6 +148,7 @@ impl Check<'_> {
             RulePlace::Role(role) => self.known.holds_role(contract, self.at, role) || self.can_be_proved(role),
             // The rows of chains are not known here; their wrapped coins are canonical tokens.
             RulePlace::WrappedNative => self.known.is_canonical(contract),
+            RulePlace::ListedAs(role) => self.known.holders(contract).iter().any(|holder| *holder.role == **role),
             RulePlace::Anywhere | RulePlace::Called | RulePlace::Paid | RulePlace::Moved => true,
         };
         if is_allowed { Ok(()) } else { Err(format!("the rule is not for {contract} on this chain")) }

@@ -37,7 +37,7 @@ pub fn applies(rule: &ActorRule, log: &Log, facts: &EvmFacts, known: &Known<'_>)
         RulePlace::Called => facts.transaction.to == Some(log.address),
         RulePlace::Anywhere => true,
         // Legs are not known before the actor is.
-        RulePlace::Paid | RulePlace::Moved | RulePlace::WrappedNative => false,
+        RulePlace::Paid | RulePlace::Moved | RulePlace::WrappedNative | RulePlace::ListedAs(_) => false,
     };
     let is_asked = rule.selector.is_none_or(|selector| facts.transaction.selector() == Some(selector.0));
     is_emitter && is_asked && rule.layout.fits(log)

@@ -40,8 +40,8 @@ fn met<'a>(facts: &'a EvmFacts, listed: &'a ChainRules) -> impl Iterator<Item = 
     })
 }
 
-/// What to ask where the transaction stays open: of each contract that logged or was called as a contract in some role is, and that is not listed
-/// in it.
+/// What to ask where the transaction stays open: of each contract that logged or was called as a contract in some role does, and that no
+/// pack vouches for.
 pub fn questions(scene: &EvmScene<'_>) -> Vec<Need> {
     let proofs = scene.known.proofs();
     if proofs.is_empty() {
@@ -51,8 +51,9 @@ pub fn questions(scene: &EvmScene<'_>) -> Vec<Need> {
     let mut needs = BTreeSet::new();
     let mut ask = |rule: &ProofRule, contract: Address| {
         let key = (rule.asked, rule.selector.0, contract);
-        let is_listed = scene.known.holds_role(contract, rule.proves.pack, &rule.proves.role);
-        if !is_listed && rule.asked != contract && !facts.vouched.contains_key(&key) {
+        // The wrapped coin logs what some gauges log.
+        let is_known = scene.known.vouchers(contract).next().is_some() || facts.chain.is_wrapped_native(contract);
+        if !is_known && !facts.vouched.contains_key(&key) {
             needs.insert(Need::Vouched {
                 asked: rule.asked.into(),
                 selector: rule.selector.0,

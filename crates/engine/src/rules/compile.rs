@@ -34,6 +34,9 @@ pub enum RulePlace {
     /// A token that the wallet moved.
     Moved,
     WrappedNative,
+    /// A contract that some pack lists, or can prove, in a role of this name.
+    ListedAs(String),
+    /// A contract that this pack lists in the role.
     Role(String),
 }
 
@@ -451,6 +454,7 @@ fn place(text: &str) -> Result<RulePlace, FaultText> {
         "@paid" => Ok(RulePlace::Paid),
         "@moved" => Ok(RulePlace::Moved),
         "@wrapped_native" => Ok(RulePlace::WrappedNative),
+        other if other.starts_with("@listed:") => Ok(RulePlace::ListedAs(other.replacen("@listed:", "", 1))),
         other if other.starts_with('@') => Err(format!("no class of emitters is called `{other}`")),
         role => Ok(RulePlace::Role(role.to_owned())),
     }

@@ -169,6 +169,9 @@ fn rule_trust(scene: &EvmScene<'_>, rule: &CallRule, target: Address) -> Option<
         RulePlace::Anywhere | RulePlace::Called => (true, false),
         // What is paid is not called.
         RulePlace::Paid => (false, false),
+        RulePlace::ListedAs(role) => {
+            (scene.known.holders(target).iter().any(|holder| *holder.role == **role && !holder.is_quiet), false)
+        }
         RulePlace::Moved => (has_contract(&scene.legs, target.into()), false),
     };
     let is_act = rule.means.is_some_and(|means| !means.is_plain_transfer() && !is_quiet(means));

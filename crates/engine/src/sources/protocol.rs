@@ -168,7 +168,7 @@ fn transfer(rules: &Rules, rule: &TransferRule, pack: usize, leg: usize, amount:
 
 /// A name for the protocol even where no rule decided: of a contract that some pack vouches for, the called one first, then
 /// those that log of the wallet; else of a protocol whose own event tells of the wallet, or carried its action; else of a token that only
-/// moved, which says least.
+/// moved; else of the exchange whose wallet was called, which says least.
 pub fn named(scene: &EvmScene<'_>, rules: &Rules) -> Option<Arc<str>> {
     let logs = || scene.facts.receipt.logs.iter().take(LOGS_MAX);
     let wallet = scene.perspective.into_word();
@@ -180,6 +180,9 @@ pub fn named(scene: &EvmScene<'_>, rules: &Rules) -> Option<Arc<str>> {
         .or_else(|| logs().filter(is_act).find_map(vouched))
         .or_else(|| logs().find_map(|log| by_own_event(scene, rules, log)))
         .or_else(|| logs().find_map(vouched))
+        .or_else(|| {
+            scene.known.owners(scene.facts.transaction.to?).iter().find_map(|holder| rules.protocol(holder.pack))
+        })
 }
 
 fn by_own_event(scene: &EvmScene<'_>, rules: &Rules, log: &Log) -> Option<Arc<str>> {

@@ -22,6 +22,7 @@ pub fn trust(scene: &EvmScene<'_>, rule: &EventRule, emitter: Address, holders: 
     let chain = &scene.facts.chain;
     let listens = match &rule.place {
         RulePlace::Role(role) => holders.iter().any(|holder| holder.pack == rule.pack && *holder.role == **role),
+        RulePlace::ListedAs(role) => listed_as(holders, role).is_some(),
         RulePlace::WrappedNative => chain.is_wrapped_native(emitter),
         RulePlace::Anywhere => true,
         RulePlace::Called => scene.facts.transaction.to == Some(emitter),
@@ -31,8 +32,9 @@ pub fn trust(scene: &EvmScene<'_>, rule: &EventRule, emitter: Address, holders: 
     if !listens {
         return None;
     }
-    let vouched = match rule.place {
+    let vouched = match &rule.place {
         RulePlace::Role(_) | RulePlace::WrappedNative => Some(rule.pack),
+        RulePlace::ListedAs(role) => listed_as(holders, role),
         RulePlace::Anywhere | RulePlace::Called | RulePlace::Paid | RulePlace::Moved => {
             holders.iter().find(|holder| !holder.is_quiet).map(|holder| holder.pack)
         }
@@ -41,6 +43,11 @@ pub fn trust(scene: &EvmScene<'_>, rule: &EventRule, emitter: Address, holders: 
         Some(pack) => EmitterTrust { strength: Strength::Verified, pack },
         None => EmitterTrust { strength: Strength::Standard, pack: rule.pack },
     })
+}
+
+/// The pack that vouches for the contract in a role of this name.
+fn listed_as(holders: &[Holder], role: &str) -> Option<usize> {
+    holders.iter().find(|holder| *holder.role == *role && !holder.is_quiet).map(|holder| holder.pack)
 }
 
 fn is_paid(scene: &EvmScene<'_>, emitter: Address) -> bool {

@@ -165,9 +165,14 @@ pub fn demo_scenario() -> Scenario {
 
 /// Real protocols deployed and used on the node.
 pub async fn play(anvil: &Anvil) -> Scenario {
+    play_script(anvil, "scenario.mjs").await
+}
+
+/// What a script of `tests/anvil` deploys and does.
+pub async fn play_script(anvil: &Anvil, script: &'static str) -> Scenario {
     let url = anvil.url.clone();
     let output = tokio::task::spawn_blocking(move || {
-        Command::new("node").args(["scenario.mjs", &url]).current_dir(root().join("tests/anvil")).output().unwrap()
+        Command::new("node").args([script, &url]).current_dir(root().join("tests/anvil")).output().unwrap()
     });
     let output = output.await.unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

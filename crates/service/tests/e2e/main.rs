@@ -32,6 +32,7 @@ mod meter;
 mod metrics;
 mod openapi;
 mod pages;
+mod proofs;
 mod quota;
 mod reading;
 mod requests;
