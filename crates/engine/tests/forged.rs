@@ -11,6 +11,8 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, Bytes, U64, U160, U256, address, keccak256};
 use engine::evm::json::Log;
+use engine::evm::movements::{APPROVAL, TRANSFER_SINGLE};
+use engine::evm::trace::InternalTransfer;
 use engine::evm::{EvmFacts, InternalValue};
 use engine::rules::abi;
 use engine::rules::compile::{
@@ -404,6 +406,71 @@ fn only_listed_tokens_prove_that_a_token_call_moved_no_coin() {
     }
 }
 
+/// A router that a pack lists swaps two canonical tokens, and no node can trace: only pools that prove their factory leave no room for coin.
+#[test]
+fn only_proved_pools_and_listed_tokens_prove_that_a_swap_paid_no_coin() {
+    let knowledge = Knowledge::embedded().expect("embedded packs load");
+    // `swapExactTokensForTokens` at the router of Uniswap v2, whose pair of DAI and USDC this is.
+    let router = address!("7a250d5630B4cF539739dF2C5dAcb4c659F2488D");
+    let pair = address!("AE461cA67B15dc8dc81CE7615e0320dA1A9aB8D5");
+    let input = vec![0x38, 0xed, 0x17, 0x39];
+    let swap = |pool: Address, bought: Address| {
+        let words =
+            [U256::from(AMOUNT), U256::ZERO, U256::ZERO, U256::from(AMOUNT)].map(|word| word.to_be_bytes::<32>());
+        let topics = vec![
+            keccak256("Swap(address,uint256,uint256,uint256,uint256,address)"),
+            router.into_word(),
+            WALLET.into_word(),
+        ];
+        let swapped = Log { address: pool, topics, data: words.concat().into(), log_index: None };
+        vec![moved(DAI, WALLET, pool, AMOUNT), moved(bought, pool, WALLET, AMOUNT), swapped]
+    };
+    let is_review = |to: Address, logs: Vec<Log>| {
+        let facts = untraced(to, 150_000, input.clone(), logs);
+        classified(facts, &question(), &knowledge).expect("it is the wallet's").needs_review
+    };
+    assert!(!is_review(router, swap(pair, USDC)));
+    assert!(is_review(router, swap(STRANGER, USDC)), "a stranger's pool may pay coin");
+    assert!(is_review(router, swap(pair, TOKEN)), "a stranger's token may pay coin, and the pair is not of it");
+    assert!(is_review(STRANGER, swap(pair, USDC)), "a stranger's router may pay coin");
+    let mut more = swap(pair, USDC);
+    more.push(Log { address: STRANGER, topics: vec![keccak256("Paid()")], data: Bytes::new(), log_index: None });
+    assert!(is_review(router, more), "a stranger ran too");
+}
+
+/// The wallet gives wrapped coin to somebody and gets coin back.
+#[test]
+fn the_coin_and_its_wrapper_are_one_only_where_as_much_comes_back_and_the_wrapper_says_so() {
+    let knowledge = Knowledge::embedded().expect("embedded packs load");
+    let wrapper = address!("C02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2");
+    let withdrawn = |address: Address, by: Address, amount: u64| Log {
+        address,
+        topics: vec![keccak256("Withdrawal(address,uint256)"), by.into_word()],
+        data: Bytes::from(U256::from(amount).to_be_bytes::<32>()),
+        log_index: None,
+    };
+    let read = |logs: Vec<Log>, (from, paid): (Address, u64)| {
+        let mut facts = facts::of(WALLET, STRANGER, logs);
+        let transfer = InternalTransfer { from, to: WALLET, value: U256::from(paid) };
+        facts.internal = InternalValue::Traced { transfers: vec![transfer], failed: false };
+        let answer = classified(facts, &question(), &knowledge).expect("it is the wallet's");
+        (answer.category, answer.needs_review)
+    };
+    let given = || moved(wrapper, WALLET, STRANGER, AMOUNT);
+    let unwrapped = || withdrawn(wrapper, STRANGER, AMOUNT);
+    let back = (STRANGER, AMOUNT);
+    assert_eq!(read(vec![given(), unwrapped()], back), (Category::Unwrap, false));
+    let is_unwrap = |logs: Vec<Log>, paid: (Address, u64)| read(logs, paid) == (Category::Unwrap, false);
+    assert!(!is_unwrap(vec![given(), unwrapped()], (STRANGER, AMOUNT + 1)), "more comes back than was given");
+    assert!(!is_unwrap(vec![given(), unwrapped()], (STRANGER, AMOUNT - 1)), "less comes back");
+    assert!(!is_unwrap(vec![given(), unwrapped()], (THIRD, AMOUNT)), "somebody else pays");
+    assert!(!is_unwrap(vec![given()], back), "nothing was unwrapped");
+    assert!(!is_unwrap(vec![given(), withdrawn(STRANGER, STRANGER, AMOUNT)], back), "a stranger says so");
+    assert!(!is_unwrap(vec![given(), withdrawn(wrapper, STRANGER, AMOUNT / 2)], back), "less was unwrapped");
+    let beside = moved(USDC, STRANGER, WALLET, BESIDE);
+    assert!(!is_unwrap(vec![given(), unwrapped(), beside], back), "something is paid beside");
+}
+
 /// Assets move between others in a transaction that the wallet sent.
 #[test]
 fn nothing_moved_only_where_nobody_speaks_of_the_wallet() {
@@ -419,6 +486,18 @@ fn nothing_moved_only_where_nobody_speaks_of_the_wallet() {
     assert!(read(STRANGER, vec![others()], &unnamed).1, "the caller may be one of the others");
     let told = classified(facts::of(WALLET, STRANGER, vec![others()]), &unnamed, &knowledge).expect("it is sent");
     assert_eq!(told.parties, Some(vec![Account::from(STRANGER), Account::from(THIRD)]));
+    // The wallet carried out what moved between others, or may spend what is another's: neither is a position of its own.
+    let operated = Log {
+        address: STRANGER,
+        topics: vec![TRANSFER_SINGLE, WALLET.into_word(), STRANGER.into_word(), THIRD.into_word()],
+        data: Bytes::from([U256::from(7).to_be_bytes::<32>(), U256::from(AMOUNT).to_be_bytes()].concat()),
+        log_index: None,
+    };
+    let allowed = Log { topics: vec![APPROVAL, THIRD.into_word(), WALLET.into_word()], ..others() };
+    assert_eq!(read(STRANGER, vec![operated.clone()], &asked), (Category::ContractCall, false));
+    assert_eq!(read(STRANGER, vec![others(), allowed], &asked), (Category::ContractCall, false));
+    let also_told = Log { data: [operated.data.as_ref(), WALLET.into_word().as_slice()].concat().into(), ..operated };
+    assert!(read(STRANGER, vec![also_told], &asked).1, "it says more of the wallet");
     let topics = vec![keccak256("Credited(address,uint256)"), WALLET.into_word()];
     let credited = Log { address: STRANGER, topics, data: Bytes::from(vec![1; 32]), log_index: None };
     assert!(read(STRANGER, vec![others(), credited.clone()], &asked).1, "a contract keeps something for the wallet");

@@ -5,8 +5,10 @@ use alloy_primitives::{B256, U256};
 
 use super::EvmFacts;
 use super::movements::{APPROVAL, TRANSFER};
-use crate::rules::compile::CallRule;
+use crate::asset::Movement;
+use crate::rules::compile::{CallRule, RulePlace};
 use crate::rules::{Known, Rules};
+use crate::sources::pools;
 
 /// What a transaction costs before its calldata.
 const BASE_GAS: usize = 21_000;
@@ -29,8 +31,12 @@ const TOKEN_CALLS: [[u8; 4]; 5] = [
 ];
 
 /// Whether coin may have moved inside.
-pub fn may_hide_coin(facts: &EvmFacts, rules: &Rules, known: &Known<'_>) -> bool {
-    !ran_no_code(facts) && !is_too_cheap(facts) && !is_token_call(facts, known) && !is_kept(facts, rules, known)
+pub fn may_hide_coin(facts: &EvmFacts, rules: &Rules, known: &Known<'_>, movements: &[Movement]) -> bool {
+    let is_proved = ran_no_code(facts)
+        || is_too_cheap(facts)
+        || is_token_call(facts, known)
+        || is_kept(facts, rules, known, movements);
+    !is_proved
 }
 
 /// Not a unit of gas was used beyond the calldata, by the prices before and since EIP-2028.
@@ -62,11 +68,20 @@ fn is_token_call(facts: &EvmFacts, known: &Known<'_>) -> bool {
     is_listed && is_standard && logs.all(|log| log.address == token && log.topic0().is_some_and(is_own))
 }
 
-/// A listed contract was called for something in which its code pays nobody, and nobody logged but contracts that are known.
-fn is_kept(facts: &EvmFacts, rules: &Rules, known: &Known<'_>) -> bool {
+/// A listed contract was called for something in which its code pays nobody, and nobody logged but contracts that are known: listed ones, canonical
+/// tokens, and pools that prove their factory.
+fn is_kept(facts: &EvmFacts, rules: &Rules, known: &Known<'_>, movements: &[Movement]) -> bool {
     let (Some(called), Some(selector)) = (facts.transaction.to, facts.transaction.selector()) else { return false };
-    let keeps = |rule: &CallRule| rule.keeps && known.is_place_of(rule, called);
-    let is_known = |contract| known.is_canonical(contract) || !known.holders(contract).is_empty();
+    let is_its = |rule: &CallRule| match rule.place {
+        RulePlace::Role(_) => known.is_place_of(rule, called),
+        _ => known.vouchers(called).next().is_some(),
+    };
+    let keeps = |rule: &CallRule| rule.keeps && is_its(rule);
+    let is_known = |contract| {
+        known.is_canonical(contract)
+            || !known.holders(contract).is_empty()
+            || pools::is_made(known, movements, contract)
+    };
     rules.calls(&selector.into()).iter().any(keeps) && facts.contract_logs().all(|log| is_known(log.address))
 }
 

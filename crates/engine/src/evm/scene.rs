@@ -72,7 +72,7 @@ pub fn read<'a>(
     let known = Known::new(listed, vouched::proved(facts, listed));
     let mut movements = if outcome == Outcome::Failed { Vec::new() } else { movements(facts, &known) };
     let is_traced = matches!(facts.internal, InternalValue::Traced { .. });
-    let may_hide_coin = !is_traced && may_hide_coin(facts, rules, &known);
+    let may_hide_coin = !is_traced && may_hide_coin(facts, rules, &known, &movements);
     if matches!(facts.internal, InternalValue::Listed { .. }) && !may_hide_coin {
         // No coin moved inside, whatever somebody lists: no balance is asked that would tell.
         movements.retain(|m| !matches!(m.seen, Seen::Trace(_)));

@@ -3,7 +3,7 @@
 
 use std::ops::RangeInclusive;
 
-use alloy_primitives::{Address, U160, U256, address};
+use alloy_primitives::{Address, B256, U160, U256, address};
 
 use super::calldata::{self, CALLS_MAX, Calldata, ContractCall};
 use super::explain::{Speaker, Words, explain};
@@ -13,6 +13,7 @@ use crate::asset::{Account, Asset, Movement};
 use crate::category::Category;
 use crate::evm::LOGS_MAX;
 use crate::evm::json::Log;
+use crate::evm::movements::{APPROVAL, DEPOSIT, TRANSFER_BATCH, TRANSFER_SINGLE, WITHDRAWAL};
 use crate::evm::scene::{EvmScene, mentions};
 use crate::legs::{Direction, Leg, has_contract};
 use crate::opinion::{Opinion, Source, Strength};
@@ -93,6 +94,7 @@ fn asked(scene: &EvmScene<'_>, rules: &Rules, is_cut: &mut bool) -> Vec<Opinion>
         found.push(bare(scene, "evm/call", Category::ContractCall));
     }
     found.extend(to_oneself(scene));
+    found.extend(wrapped_by_another(scene));
     if found.is_empty() && is_untouched(scene, rules, target) {
         found.push(bare(scene, "evm/nothing-moved", Category::ContractCall));
     }
@@ -125,13 +127,27 @@ fn has_amount(log: &Log) -> bool {
 fn is_untouched(scene: &EvmScene<'_>, rules: &Rules, target: Address) -> bool {
     let is_sender = scene.acts && scene.is_wallet_named && scene.facts.transaction.from == scene.perspective;
     let is_silent =
-        |log: &Log| !mentions(log, scene.perspective) && !rules.may_hold_positions(scene.known.holders(log.address));
+        |log: &Log| !concerns(log, scene.perspective) && !rules.may_hold_positions(scene.known.holders(log.address));
     // What the wallet itself calls at a protocol may change a position there, whether or not something moves.
     is_sender
         && scene.legs.is_empty()
         && !rules.has_protocol(scene.known.holders(target))
         && scene.facts.receipt.logs.len() <= LOGS_MAX
         && scene.facts.contract_logs().all(is_silent)
+}
+
+/// Whether the log tells more of the wallet than that it carried out a transfer between others, as ERC-1155 names an operator, or may spend a token
+/// of somebody else.
+fn concerns(log: &Log, wallet: Address) -> bool {
+    let place = match (log.topic0(), log.topics.len()) {
+        (Some(TRANSFER_SINGLE | TRANSFER_BATCH), 4) => Some(1),
+        (Some(APPROVAL), 3) => Some(2),
+        _ => None,
+    };
+    let is_other = |(at, topic): (usize, &B256)| Some(at) == place || *topic != wallet.into_word();
+    let is_only_there = || log.topics.iter().enumerate().all(is_other) && place.is_some() && log.address != wallet;
+    let in_data = || log.data.chunks_exact(32).any(|word| word == wallet.into_word().as_slice());
+    mentions(log, wallet) && !(is_only_there() && !in_data())
 }
 
 /// Rollups add this to the address of a contract on the parent chain, so that it is no other account's here.
@@ -245,6 +261,27 @@ fn plain_value(scene: &EvmScene<'_>, target: Address) -> Vec<Opinion> {
     } else {
         Vec::new()
     }
+}
+
+/// The coin and its wrapper, as much of the one as of the other, changed places with one account, and the wrapper says that so much was wrapped or
+/// unwrapped: whoever did it for the wallet, it has what it had.
+fn wrapped_by_another(scene: &EvmScene<'_>) -> Option<Opinion> {
+    let [sent, got] = scene.legs.as_slice() else { return None };
+    let is_pair = scene.is_native(sent.asset) && scene.is_native(got.asset) && sent.direction != got.direction;
+    let is_even = sent.amount == got.amount && sent.other == got.other;
+    let (topic0, category) = match sent.asset {
+        Asset::Native => (DEPOSIT, Category::Wrap),
+        Asset::Token(_) | Asset::Nft { .. } => (WITHDRAWAL, Category::Unwrap),
+    };
+    let is_told = |log: &Log| {
+        let is_wrapper = scene.facts.chain.is_wrapped_native(log.address);
+        is_wrapper && log.topic0() == Some(topic0) && log.data_u256(0) == Some(sent.amount)
+    };
+    if !(is_pair && is_even && scene.facts.contract_logs().any(is_told)) {
+        return None;
+    }
+    let explains = Shares::whole(scene.legs.iter().enumerate());
+    Some(Opinion::new(Source::Call, "evm/wrapped-by-another", category, Strength::Verified, explains))
 }
 
 /// All that moved went from the wallet to itself.

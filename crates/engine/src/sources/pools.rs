@@ -3,10 +3,9 @@
 
 use alloy_primitives::{Address, B256, U256, keccak256};
 
-use crate::asset::{Account, Asset};
-use crate::evm::scene::EvmScene;
-use crate::rules::Factory;
+use crate::asset::{Account, Asset, Movement};
 use crate::rules::file::Derive;
+use crate::rules::{Factory, Known};
 
 /// Distinct tokens seen at one pool that are tried as its pair.
 const POOL_TOKENS_MAX: usize = 4;
@@ -15,25 +14,30 @@ const POOL_TOKENS_MAX: usize = 4;
 pub const VOLATILE: u32 = 0;
 pub const STABLE: u32 = 1;
 
+/// Whether any factory made this pool.
+pub fn is_made(known: &Known<'_>, movements: &[Movement], pool: Address) -> bool {
+    [Derive::UniswapV2, Derive::UniswapV3].iter().any(|derive| maker(known, movements, pool, *derive).is_some())
+}
+
 /// The pack whose factory made this pool.
-pub fn maker(scene: &EvmScene<'_>, pool: Address, derive: Derive) -> Option<usize> {
-    let tokens = tokens_of(scene, pool);
+pub fn maker(known: &Known<'_>, movements: &[Movement], pool: Address, derive: Derive) -> Option<usize> {
+    let tokens = tokens_of(movements, pool);
     let pairs = tokens.iter().enumerate().flat_map(|(at, first)| {
         tokens.iter().skip(at.saturating_add(1)).map(move |second| (*first.min(second), *first.max(second)))
     });
     let solidly = |low, high| {
         let mut kinds = [VOLATILE, STABLE].into_iter();
-        kinds.find_map(|kind| made_by(scene, pool, Derive::Solidly, (low, high, kind)))
+        kinds.find_map(|kind| made_by(known, pool, Derive::Solidly, (low, high, kind)))
     };
     pairs.into_iter().find_map(|(low, high)| match derive {
         // Forks of Solidly log the same events as Uniswap v2, those of Velodrome v2 events of their own.
-        Derive::UniswapV2 => made_by(scene, pool, derive, (low, high, 0)).or_else(|| solidly(low, high)),
+        Derive::UniswapV2 => made_by(known, pool, derive, (low, high, 0)).or_else(|| solidly(low, high)),
         Derive::Solidly => solidly(low, high),
         // Both log the same events.
         Derive::UniswapV3 | Derive::Algebra => {
-            let mut fees = scene.known.fees().iter();
-            let by_fee = fees.find_map(|fee| made_by(scene, pool, Derive::UniswapV3, (low, high, *fee)));
-            by_fee.or_else(|| made_by(scene, pool, Derive::Algebra, (low, high, 0)))
+            let mut fees = known.fees().iter();
+            let by_fee = fees.find_map(|fee| made_by(known, pool, Derive::UniswapV3, (low, high, *fee)));
+            by_fee.or_else(|| made_by(known, pool, Derive::Algebra, (low, high, 0)))
         }
     })
 }
@@ -45,13 +49,13 @@ pub fn address(factory: &Factory, low: Address, high: Address, fee: u32) -> Addr
 
 /// Hashing is the cost of a proof, so nothing is hashed for factories that do not exist on this chain.
 fn made_by(
-    scene: &EvmScene<'_>,
+    known: &Known<'_>,
     pool: Address,
     derive: Derive,
     (low, high, fee): (Address, Address, u32),
 ) -> Option<usize> {
     let knows = |factory: &&Factory| derive != Derive::UniswapV3 || factory.fees.contains(&fee);
-    let mut candidates = scene.known.factories(derive).filter(knows).peekable();
+    let mut candidates = known.factories(derive).filter(knows).peekable();
     candidates.peek()?;
     let salt = salt(derive, low, high, fee);
     candidates
@@ -59,10 +63,10 @@ fn made_by(
         .map(|factory| factory.pack)
 }
 
-fn tokens_of(scene: &EvmScene<'_>, pool: Address) -> Vec<Address> {
+fn tokens_of(movements: &[Movement], pool: Address) -> Vec<Address> {
     let account = Account::from(pool);
     let mut tokens = Vec::new();
-    for m in scene.movements.iter().filter(|m| m.from == account || m.to == account) {
+    for m in movements.iter().filter(|m| m.from == account || m.to == account) {
         if let Asset::Token(token) = m.asset
             && let Some(token) = token.evm()
             && token != pool

@@ -60,6 +60,6 @@ pub fn proved(scene: &EvmScene<'_>, rule: &EventRule, emitter: Address, trust: E
     if trust.strength == Strength::Verified {
         return trust;
     }
-    let maker = rule.derive.and_then(|derive| pools::maker(scene, emitter, derive));
+    let maker = rule.derive.and_then(|derive| pools::maker(&scene.known, &scene.movements, emitter, derive));
     maker.map_or(trust, |pack| EmitterTrust { strength: Strength::Verified, pack })
 }
