@@ -60,7 +60,7 @@ fn leaning(treatment: Treatment) -> String {
     format!("A person decides the treatment; the leaning is to {to}.")
 }
 
-/// The phrase with its legs. The protocol is named where the phrase has its first pause, else at its end.
+/// The phrase with its legs. The protocol is named where the phrase has a place for it or its first pause, else at its end.
 fn push_action(text: &mut String, told: &Told<'_>) {
     let (sent, received) = (list(&told.assets.sent), list(&told.assets.received));
     let phrases = words::of(told.category);
@@ -71,23 +71,30 @@ fn push_action(text: &mut String, told: &Told<'_>) {
         (None, None) => phrases.none,
     };
     let mut protocol = told.protocol;
-    let mut push_words = |text: &mut String, words: &str| match words.find([':', ';']) {
+    while let Some((before, after)) = rest.split_once('{') {
+        push_words(text, before, &mut protocol);
+        let (which, after) = after.split_once('}').unwrap_or((after, ""));
+        text.push_str(match which {
+            "exchange" => protocol.take().unwrap_or("an exchange"),
+            "out" => sent.as_deref().unwrap_or_default(),
+            _ => received.as_deref().unwrap_or_default(),
+        });
+        rest = after;
+    }
+    push_words(text, rest, &mut protocol);
+    if let Some(name) = protocol {
+        push(text, &[" on ", name]);
+    }
+}
+
+/// Words between two places, with the protocol's name where they pause and it is not told yet.
+fn push_words(text: &mut String, words: &str, protocol: &mut Option<&str>) {
+    match words.find([':', ';']) {
         Some(pause) if protocol.is_some() => {
             let (before, after) = words.split_at(pause);
             push(text, &[before, " on ", protocol.take().unwrap_or_default(), after]);
         }
         _ => text.push_str(words),
-    };
-    while let Some((before, after)) = rest.split_once('{') {
-        push_words(text, before);
-        let (which, after) = after.split_once('}').unwrap_or((after, ""));
-        let legs = if which == "out" { &sent } else { &received };
-        text.push_str(legs.as_deref().unwrap_or_default());
-        rest = after;
-    }
-    push_words(text, rest);
-    if let Some(name) = protocol {
-        push(text, &[" on ", name]);
     }
 }
 

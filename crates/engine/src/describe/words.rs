@@ -1,4 +1,5 @@
-//! What happened, in words: for each category one phrase for legs both ways, out only, in only, and none. `{out}` and `{in}` are lists of legs.
+//! What happened, in words: for each category one phrase for legs both ways, out only, in only, and none. `{out}` and `{in}` are lists of legs, `{exchange}` its
+//! name where it is known.
 
 use crate::category::Category;
 
@@ -20,8 +21,8 @@ pub(super) fn of(category: Category) -> Phrases {
         Category::Swap => phrases("Swapped {out} for {in}", "An order was filled: {out} given, against what moved in another transaction", "An order was filled: {in} received, against what moved when it was placed", "Swapped"),
         Category::Transfer | Category::NftTransfer => phrases("Sent {out} and received {in}", "Sent {out}", "Received {in}", "Moved nothing"),
         Category::SelfTransfer => phrases("Moved {out} and {in} between own wallets", "Moved {out} to an own wallet", "Moved {in} from an own wallet", "Moved assets within the wallet"),
-        Category::CexDeposit => phrases("Sent {out} to an exchange and received {in}", "Sent {out} to an exchange", "Received {in} from an exchange", "Moved nothing to an exchange"),
-        Category::CexWithdrawal => phrases("Received {in} from an exchange and sent {out}", "Sent {out} to an exchange", "Received {in} from an exchange", "Moved nothing from an exchange"),
+        Category::CexDeposit => phrases("Sent {out} to {exchange} and received {in}", "Sent {out} to {exchange}", "Received {in} from {exchange}", "Moved nothing to {exchange}"),
+        Category::CexWithdrawal => phrases("Received {in} from {exchange} and sent {out}", "Sent {out} to {exchange}", "Received {in} from {exchange}", "Moved nothing from {exchange}"),
         Category::IncomeReceipt => phrases("Received {in} as income and gave {out}", "Gave {out} for income", "Received {in} as income", "Income without a movement"),
         Category::FeePayment => phrases("Paid {out} as a fee and received {in}", "Paid {out} as a fee", "Received {in} as a fee", "A fee without a movement"),
         Category::Payment => phrases("Paid {out} and received {in}", "Paid {out}", "Received {in} for a payment", "A payment without a movement"),

@@ -3,7 +3,7 @@
 
 use std::ops::RangeInclusive;
 
-use alloy_primitives::{Address, B256, U160, U256, address};
+use alloy_primitives::{Address, U160, U256, address};
 
 use super::calldata::{self, CALLS_MAX, Calldata, ContractCall};
 use super::explain::{Speaker, Words, explain};
@@ -144,10 +144,9 @@ fn concerns(log: &Log, wallet: Address) -> bool {
         (Some(APPROVAL), 3) => Some(2),
         _ => None,
     };
-    let is_other = |(at, topic): (usize, &B256)| Some(at) == place || *topic != wallet.into_word();
-    let is_only_there = || log.topics.iter().enumerate().all(is_other) && place.is_some() && log.address != wallet;
-    let in_data = || log.data.chunks_exact(32).any(|word| word == wallet.into_word().as_slice());
-    mentions(log, wallet) && !(is_only_there() && !in_data())
+    let Some(place) = place.filter(|_| log.address != wallet) else { return mentions(log, wallet) };
+    let mut topics = log.topics.iter().enumerate().filter(|(at, _)| *at != place).map(|(_, topic)| topic.as_slice());
+    topics.any(|topic| topic == wallet.into_word()) || log.data.chunks_exact(32).any(|word| word == wallet.into_word())
 }
 
 /// Rollups add this to the address of a contract on the parent chain, so that it is no other account's here.
