@@ -215,10 +215,12 @@ fn evidence(scene: &Scene<'_>, reading: &Reading) -> Vec<Evidence> {
             agrees: *agrees,
         })
         .collect();
-    let hash_told = scene.ground.is_hash_told().then(|| HASH_TOLD.to_owned());
-    for rule in hash_told.into_iter().chain(scene.ground.proofs()) {
+    let hash_told = scene.ground.is_hash_told().then(|| (HASH_TOLD.to_owned(), true));
+    // A proof that decided nothing agrees with nothing.
+    let proofs = scene.ground.proofs().into_iter().map(|rule| (rule, !reading.needs_review));
+    for (rule, agrees) in hash_told.into_iter().chain(proofs) {
         let (source, says) = (Source::None, reading.category);
-        rows.push(Evidence { source, rule, says, log_index: None, instruction_index: None, agrees: true });
+        rows.push(Evidence { source, rule, says, log_index: None, instruction_index: None, agrees });
     }
     rows.sort_by(|a, b| (a.source, a.log_index, &a.rule, a.says).cmp(&(b.source, b.log_index, &b.rule, b.says)));
     rows

@@ -76,6 +76,11 @@ fn kept(category: Category) -> Kept {
     }
 }
 
+/// Whether it gives back what was given before.
+pub fn is_return(category: Category) -> bool {
+    matches!(kept(category), Kept::Returned)
+}
+
 fn legs<'a>(scene: &'a Scene<'_>, claim: &'a Opinion) -> impl Iterator<Item = (&'a Leg, &'a Share)> {
     claim.explains.iter().filter_map(|share| Some((scene.legs.get(share.leg)?, share)))
 }
@@ -143,7 +148,7 @@ fn given(scene: &Scene<'_>, leg: &Leg) -> Option<Option<U256>> {
 
 /// Whether it is a return on the word of a contract that nobody vouches for.
 fn is_unproved_return(claim: &Opinion) -> bool {
-    matches!(kept(claim.category), Kept::Returned) && claim.strength == Strength::Standard
+    is_return(claim.category) && claim.strength == Strength::Standard
 }
 
 /// The claim with no more of each return than was given before; the rest of the leg is nobody's.

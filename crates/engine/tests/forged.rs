@@ -433,9 +433,62 @@ fn only_proved_pools_and_listed_tokens_prove_that_a_swap_paid_no_coin() {
     assert!(is_review(router, swap(STRANGER, USDC)), "a stranger's pool may pay coin");
     assert!(is_review(router, swap(pair, TOKEN)), "a stranger's token may pay coin, and the pair is not of it");
     assert!(is_review(STRANGER, swap(pair, USDC)), "a stranger's router may pay coin");
+    let fork = address!("d9e1cE17f2641f24aE83637ab66a2cca9C378B9F");
+    assert!(is_review(fork, swap(pair, USDC)), "a listed router of others may refund");
     let mut more = swap(pair, USDC);
     more.push(Log { address: STRANGER, topics: vec![keccak256("Paid()")], data: Bytes::new(), log_index: None });
     assert!(is_review(router, more), "a stranger ran too");
+}
+
+/// A factory vouches for a contract that anybody may have made, with a token of his own: what that token moves is not the contract's.
+#[test]
+fn what_is_vouched_for_is_believed_only_of_what_moves_between_it_and_the_wallet() {
+    let knowledge = Knowledge::embedded().expect("embedded packs load");
+    let proof = |call: &str| {
+        let found = knowledge.rules.on("ethereum").proofs().iter().find(|rule| rule.id.ends_with(call));
+        found.map(|rule| (rule.asked, rule.selector.0, STRANGER)).expect("a pack asks that")
+    };
+    let read = |asked: Option<&str>, logs: Vec<Log>| {
+        let mut facts = facts::of(WALLET, STRANGER, logs);
+        facts.vouched = asked.map(|call| (proof(call), Some(U256::ONE))).into_iter().collect();
+        let answer = classified(facts, &question(), &knowledge).expect("it is the wallet's");
+        (answer.category, answer.needs_review)
+    };
+    let words =
+        |amounts: &[u64]| amounts.iter().map(|amount| U256::from(*amount).to_be_bytes::<32>()).collect::<Vec<_>>();
+    let logged = |signature: &str, parties: usize, amounts: &[u64]| Log {
+        address: STRANGER,
+        topics: std::iter::once(keccak256(signature)).chain(std::iter::repeat_n(WALLET.into_word(), parties)).collect(),
+        data: words(amounts).concat().into(),
+        log_index: None,
+    };
+    let burned = moved(STRANGER, WALLET, Address::ZERO, AMOUNT / 2);
+    let withdrawn = logged("Withdraw(address,address,address,uint256,uint256)", 3, &[AMOUNT, AMOUNT / 2]);
+    let withdrawal = |payer: Address| vec![burned.clone(), moved(USDC, payer, WALLET, AMOUNT), withdrawn.clone()];
+    assert!(read(None, withdrawal(STRANGER)).1, "nobody vouches for it");
+    for call in ["isMetaMorpho", "isVaultV2"] {
+        assert_eq!(read(Some(call), withdrawal(STRANGER)), (Category::VaultWithdraw, false), "{call}");
+        assert!(read(Some(call), withdrawal(THIRD)).1, "{call}: somebody else pays");
+    }
+    let borrowed = logged("Borrow(address,uint256)", 1, &[AMOUNT]);
+    let loan = vec![moved(USDC, STRANGER, WALLET, AMOUNT), borrowed];
+    assert!(read(Some("isProxy"), loan).1, "anybody may lend, and never ask for it back");
+    let returned = vec![moved(USDC, STRANGER, WALLET, AMOUNT), logged("Withdraw(address,uint256)", 1, &[AMOUNT])];
+    assert!(read(Some("isMetaMorpho"), returned).1, "somebody else may have put it in");
+}
+
+/// A stranger's contract moves the wallet's tokens to an account of an exchange: what for is not known.
+#[test]
+fn an_exchange_is_no_shield_for_what_a_stranger_does() {
+    let knowledge = Knowledge::embedded().expect("embedded packs load");
+    let exchange = address!("28C6c06298d514Db089934071355E5743bf21d60");
+    let read = |to: Address| {
+        let logs = vec![moved(USDC, WALLET, exchange, AMOUNT)];
+        let answer = classified(facts::of(WALLET, to, logs), &question(), &knowledge).expect("it is the wallet's");
+        (answer.category, answer.needs_review)
+    };
+    assert_eq!(read(USDC), (Category::CexDeposit, false));
+    assert!(read(STRANGER).1);
 }
 
 /// The wallet gives wrapped coin to somebody and gets coin back.
@@ -465,6 +518,8 @@ fn the_coin_and_its_wrapper_are_one_only_where_as_much_comes_back_and_the_wrappe
     assert!(!is_unwrap(vec![given(), unwrapped()], (STRANGER, AMOUNT - 1)), "less comes back");
     assert!(!is_unwrap(vec![given(), unwrapped()], (THIRD, AMOUNT)), "somebody else pays");
     assert!(!is_unwrap(vec![given()], back), "nothing was unwrapped");
+    let half = |by: Address| moved(wrapper, WALLET, by, AMOUNT / 2);
+    assert!(!is_unwrap(vec![half(STRANGER), half(THIRD), unwrapped()], (STRANGER, AMOUNT / 2 * 2)), "two took it");
     assert!(!is_unwrap(vec![given(), withdrawn(STRANGER, STRANGER, AMOUNT)], back), "a stranger says so");
     assert!(!is_unwrap(vec![given(), withdrawn(wrapper, STRANGER, AMOUNT / 2)], back), "less was unwrapped");
     let beside = moved(USDC, STRANGER, WALLET, BESIDE);

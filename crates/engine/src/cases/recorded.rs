@@ -138,14 +138,9 @@ impl Check<'_> {
         compare(shape, &call_parameters(row), self.recorded, |field| call.amount(field, 0))
     }
 
-    /// Whether another contract vouches for those of the role: nobody is asked here.
-    fn can_be_proved(&self, role: &str) -> bool {
-        self.pack.file.proof.iter().any(|row| row.of.get_ref() == role)
-    }
-
     fn place(&self, place: &RulePlace, contract: Address) -> Result<(), String> {
         let is_allowed = match place {
-            RulePlace::Role(role) => self.known.holds_role(contract, self.at, role) || self.can_be_proved(role),
+            RulePlace::Role(role) => self.known.holds_role(contract, self.at, role),
             // The rows of chains are not known here; their wrapped coins are canonical tokens.
             RulePlace::WrappedNative => self.known.is_canonical(contract),
             RulePlace::ListedAs(role) => self.known.holders(contract).iter().any(|holder| *holder.role == **role),

@@ -6,7 +6,7 @@ use alloy_primitives::{B256, U256};
 use super::EvmFacts;
 use super::movements::{APPROVAL, TRANSFER};
 use crate::asset::Movement;
-use crate::rules::compile::{CallRule, RulePlace};
+use crate::rules::compile::CallRule;
 use crate::rules::{Known, Rules};
 use crate::sources::pools;
 
@@ -61,7 +61,7 @@ fn is_too_cheap(facts: &EvmFacts) -> bool {
 fn is_token_call(facts: &EvmFacts, known: &Known<'_>) -> bool {
     let transaction = &facts.transaction;
     let Some(token) = transaction.to.filter(|_| transaction.value.is_zero()) else { return false };
-    let is_listed = known.is_canonical(token) || !known.holders(token).is_empty();
+    let is_listed = known.is_canonical(token) || known.is_listed(token);
     let is_standard = transaction.selector().is_some_and(|selector| TOKEN_CALLS.contains(&selector));
     let is_own = |topic0: B256| topic0 == TRANSFER || topic0 == APPROVAL;
     let mut logs = facts.contract_logs();
@@ -72,15 +72,9 @@ fn is_token_call(facts: &EvmFacts, known: &Known<'_>) -> bool {
 /// tokens, and pools that prove their factory.
 fn is_kept(facts: &EvmFacts, rules: &Rules, known: &Known<'_>, movements: &[Movement]) -> bool {
     let (Some(called), Some(selector)) = (facts.transaction.to, facts.transaction.selector()) else { return false };
-    let is_its = |rule: &CallRule| match rule.place {
-        RulePlace::Role(_) => known.is_place_of(rule, called),
-        _ => known.vouchers(called).next().is_some(),
-    };
-    let keeps = |rule: &CallRule| rule.keeps && is_its(rule);
+    let keeps = |rule: &CallRule| rule.keeps && known.is_listed(called) && known.is_place_of(rule, called);
     let is_known = |contract| {
-        known.is_canonical(contract)
-            || !known.holders(contract).is_empty()
-            || pools::is_made(known, movements, contract)
+        known.is_canonical(contract) || known.is_listed(contract) || pools::is_made(known, movements, contract)
     };
     rules.calls(&selector.into()).iter().any(keeps) && facts.contract_logs().all(|log| is_known(log.address))
 }

@@ -370,6 +370,9 @@ pub fn call(pack: usize, stem: &str, row: &CallRow) -> Result<CallRule, FaultTex
     if means.is_none() && opens.is_none() {
         return Err("a call either means something or opens others".to_owned());
     }
+    if row.keeps && !matches!(place(&row.on)?, RulePlace::Role(_)) {
+        return Err("only of listed contracts is it known that they keep the coin".to_owned());
+    }
     let (out, may_pay_fee) = legs::out_and_fee(&row.out, &function)?;
     Ok(CallRule {
         pack,

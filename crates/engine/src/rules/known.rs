@@ -23,7 +23,7 @@ impl<'a> Known<'a> {
         Self { listed, proved: (!proved.is_empty()).then(|| Arc::new(proved)) }
     }
 
-    /// Packs that know the contract, each with its role.
+    /// Packs that list the contract, or that another contract vouches to, each with its role.
     pub fn holders(&self, contract: Address) -> &[Holder] {
         let proved = self.proved.as_ref().and_then(|proved| proved.get(&contract));
         proved.map_or_else(|| self.listed.holders(contract), Vec::as_slice)
@@ -39,9 +39,19 @@ impl<'a> Known<'a> {
         matches!(&rule.place, RulePlace::Role(role) if self.holds_role(contract, rule.pack, role))
     }
 
-    /// Packs that vouch for the contract.
+    /// Packs that list the contract and vouch for it.
     pub fn vouchers(&self, contract: Address) -> impl Iterator<Item = usize> {
-        self.holders(contract).iter().filter(|holder| !holder.is_quiet).map(|holder| holder.pack)
+        self.listed.holders(contract).iter().filter(|holder| !holder.is_quiet).map(|holder| holder.pack)
+    }
+
+    pub fn is_listed(&self, contract: Address) -> bool {
+        !self.listed.holders(contract).is_empty()
+    }
+
+    /// The pack of a contract that none lists and that another contract vouches for.
+    pub fn proved(&self, contract: Address) -> Option<usize> {
+        let holders = self.proved.as_ref()?.get(&contract).filter(|_| !self.is_listed(contract))?;
+        holders.first().map(|holder| holder.pack)
     }
 }
 

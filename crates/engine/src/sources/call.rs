@@ -193,6 +193,7 @@ fn rule_trust(scene: &EvmScene<'_>, rule: &CallRule, target: Address) -> Option<
     let voucher = || is_act.then(|| scene.known.vouchers(target).next()).flatten();
     let verified = |pack| EmitterTrust { strength: Strength::Verified, pack };
     let unlisted = EmitterTrust { strength: Strength::Standard, pack: rule.pack };
+    let is_listed = is_listed && scene.known.proved(target).is_none();
     applies.then(|| if is_listed { verified(rule.pack) } else { voucher().map_or(unlisted, verified) })
 }
 
@@ -267,7 +268,8 @@ fn plain_value(scene: &EvmScene<'_>, target: Address) -> Vec<Opinion> {
 fn wrapped_by_another(scene: &EvmScene<'_>) -> Option<Opinion> {
     let [sent, got] = scene.legs.as_slice() else { return None };
     let is_pair = scene.is_native(sent.asset) && scene.is_native(got.asset) && sent.direction != got.direction;
-    let is_even = sent.amount == got.amount && sent.other == got.other;
+    let is_with_one = |leg: &Leg| scene.moved(leg.direction, leg.asset).iter().all(|own| own.other == sent.other);
+    let is_even = sent.amount == got.amount && is_with_one(sent) && is_with_one(got);
     let (topic0, category) = match sent.asset {
         Asset::Native => (DEPOSIT, Category::Wrap),
         Asset::Token(_) | Asset::Nft { .. } => (WITHDRAWAL, Category::Unwrap),

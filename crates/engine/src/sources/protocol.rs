@@ -131,10 +131,16 @@ fn naming(scene: &EvmScene<'_>) -> BTreeSet<(B256, B256)> {
 /// canonical or that a pack lists.
 fn transfers(scene: &EvmScene<'_>, rules: &Rules, max: usize) -> Vec<Opinion> {
     let wallet = Account::from(scene.perspective);
+    // What a stranger's contract does for the wallet with an exchange's account may be a payment.
+    let is_exchange = |called| !scene.known.owners(called).is_empty();
+    let is_known = |called| scene.known.is_canonical(called) || scene.known.is_listed(called) || is_exchange(called);
+    let is_call = !scene.facts.transaction.input.is_empty();
+    let is_plain = !(scene.acts && is_call) || scene.facts.transaction.to.is_some_and(is_known);
     let mut found = Vec::new();
     for m in scene.movements.iter().filter(|m| (m.from == wallet) != (m.to == wallet) && scene.is_listed(m.asset)) {
         let (direction, other) = if m.from == wallet { (Direction::Out, m.to) } else { (Direction::In, m.from) };
-        let known = |other| scene.known.holders(other).iter().chain(scene.known.owners(other));
+        let owners = |other| if is_plain { scene.known.owners(other) } else { &[] };
+        let known = |other| scene.known.holders(other).iter().chain(owners(other));
         for holder in other.evm().map(known).into_iter().flatten() {
             let is_way = |way| {
                 matches!(
@@ -174,7 +180,7 @@ pub fn named(scene: &EvmScene<'_>, rules: &Rules) -> Option<Arc<str>> {
     let wallet = scene.perspective.into_word();
     let of_wallet = |log: &&Log| log.topics.iter().skip(1).any(|topic| *topic == wallet);
     let is_act = |log: &&Log| log.topic0().is_some_and(|topic0| topic0 != TRANSFER && topic0 != APPROVAL);
-    let vouched = |log: &Log| scene.known.vouchers(log.address).find_map(|pack| rules.protocol(pack));
+    let vouched = |log: &Log| name_of(scene, rules, log.address);
     called(scene, rules)
         .or_else(|| logs().filter(is_act).filter(of_wallet).find_map(vouched))
         .or_else(|| logs().filter(is_act).find_map(vouched))
@@ -199,5 +205,10 @@ fn by_own_event(scene: &EvmScene<'_>, rules: &Rules, log: &Log) -> Option<Arc<st
 /// The name of what was called.
 pub fn called(scene: &EvmScene<'_>, rules: &Rules) -> Option<Arc<str>> {
     let called = scene.facts.transaction.to?;
-    scene.known.vouchers(called).find_map(|pack| rules.protocol(pack))
+    name_of(scene, rules, called)
+}
+
+/// The name of a contract that some pack lists, or that another contract vouches for.
+fn name_of(scene: &EvmScene<'_>, rules: &Rules, contract: Address) -> Option<Arc<str>> {
+    scene.known.vouchers(contract).chain(scene.known.proved(contract)).find_map(|pack| rules.protocol(pack))
 }
