@@ -71,6 +71,13 @@ fn asked(scene: &EvmScene<'_>, rules: &Rules, is_cut: &mut bool) -> Vec<Opinion>
         let Some(call) = Calldata::split(input) else { continue };
         for rule in rules.calls(&call.selector) {
             let Some(trust) = rule_trust(scene, rule, target) else { continue };
+            // The same pack says the same of this contract by itself.
+            let is_own = |other: &CallRule| {
+                other.pack == rule.pack && other.means == rule.means && scene.known.is_place_of(other, target)
+            };
+            if !matches!(rule.place, RulePlace::Role(_)) && rules.calls(&call.selector).iter().any(is_own) {
+                continue;
+            }
             match &rule.opens {
                 Some(opens) if depth < CALL_DEPTH_MAX => {
                     let inside = calldata::open(&call, opens, target, scene.perspective);
