@@ -99,6 +99,8 @@ pub struct Holder {
     pub role: Arc<str>,
     /// Its contracts are not vouched for: what other packs read there stays unverified and has no name.
     pub is_quiet: bool,
+    /// Anybody may have such a contract made: its code is known, and not what it holds or pays in.
+    pub is_open: bool,
 }
 
 /// What the rules know of one chain.

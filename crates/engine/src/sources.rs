@@ -5,6 +5,7 @@ pub mod call;
 pub mod calldata;
 pub mod explain;
 pub mod matched;
+pub mod open;
 pub mod pools;
 pub mod positions;
 pub mod protocol;
@@ -13,7 +14,6 @@ pub mod shape;
 pub mod spam;
 pub mod trust;
 pub mod vaults;
-pub mod vouched;
 
 use crate::evm::scene::EvmScene;
 use crate::opinion::Opinion;
@@ -41,6 +41,6 @@ pub fn opine(scene: &EvmScene<'_>, rules: &Rules) -> Opinions {
     opinions.said.extend(spam::opinion(scene, rules));
     opinions.said.extend(shape::opinion(scene));
     opinions.is_cut |= opinions.said.len() >= OPINIONS_MAX;
-    opinions.said = opinions.said.into_iter().map(|claim| vouched::raised(scene, rules, claim)).collect();
+    opinions.said = opinions.said.into_iter().map(|claim| open::raised(scene, rules, claim)).collect();
     opinions
 }

@@ -477,6 +477,34 @@ fn what_is_vouched_for_is_believed_only_of_what_moves_between_it_and_the_wallet(
     assert!(read(Some("isMetaMorpho"), returned).1, "somebody else may have put it in");
 }
 
+/// The same of what a listed factory makes for anybody: a vault of Euler, known by its place among them.
+#[test]
+fn what_a_factory_makes_for_anybody_lends_nothing_and_pays_by_itself() {
+    let knowledge = Knowledge::embedded().expect("embedded packs load");
+    let euler = knowledge.rules.packs.iter().find(|pack| pack.id == "euler").expect("a pack of Euler");
+    let factories = euler.file.created.iter().filter_map(|row| row.at.get("ethereum")).flatten();
+    let factory = factories.filter_map(|text| Address::parse_checksummed(text.get_ref(), None).ok()).next();
+    let vault = factory.expect("it has a factory on Ethereum").create(1);
+    let read = |logs: Vec<Log>| {
+        let answer = classified(facts::of(WALLET, vault, logs), &question(), &knowledge).expect("it is the wallet's");
+        (answer.category, answer.needs_review)
+    };
+    let logged = |signature: &str, parties: usize, amounts: &[u64]| Log {
+        address: vault,
+        topics: std::iter::once(keccak256(signature)).chain(std::iter::repeat_n(WALLET.into_word(), parties)).collect(),
+        data: amounts.iter().flat_map(|amount| U256::from(*amount).to_be_bytes::<32>()).collect::<Vec<u8>>().into(),
+        log_index: None,
+    };
+    let withdrawal = |payer: Address| {
+        let withdrawn = logged("Withdraw(address,address,address,uint256,uint256)", 3, &[AMOUNT, AMOUNT / 2]);
+        vec![moved(vault, WALLET, Address::ZERO, AMOUNT / 2), moved(USDC, payer, WALLET, AMOUNT), withdrawn]
+    };
+    assert_eq!(read(withdrawal(vault)), (Category::VaultWithdraw, false));
+    assert!(read(withdrawal(THIRD)).1, "somebody else pays");
+    let loan = vec![moved(USDC, vault, WALLET, AMOUNT), logged("Borrow(address,uint256)", 1, &[AMOUNT])];
+    assert!(read(loan).1, "anybody may lend, and never ask for it back");
+}
+
 /// A stranger's contract moves the wallet's tokens to an account of an exchange: what for is not known.
 #[test]
 fn an_exchange_is_no_shield_for_what_a_stranger_does() {

@@ -251,6 +251,9 @@ pub struct CreatedRow {
     pub role: Spanned<String>,
     /// The factory has made at most this many.
     pub count: Spanned<u64>,
+    /// Only whoever governs the protocol has it make one.
+    #[serde(default)]
+    pub governed: bool,
     /// Chain slug to the factories.
     pub at: BTreeMap<String, Vec<Spanned<String>>>,
 }

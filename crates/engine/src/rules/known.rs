@@ -44,14 +44,15 @@ impl<'a> Known<'a> {
         self.listed.holders(contract).iter().filter(|holder| !holder.is_quiet).map(|holder| holder.pack)
     }
 
+    /// Not where only another contract vouches for it.
     pub fn is_listed(&self, contract: Address) -> bool {
         !self.listed.holders(contract).is_empty()
     }
 
-    /// The pack of a contract that none lists and that another contract vouches for.
-    pub fn proved(&self, contract: Address) -> Option<usize> {
-        let holders = self.proved.as_ref()?.get(&contract).filter(|_| !self.is_listed(contract))?;
-        holders.first().map(|holder| holder.pack)
+    /// The pack of a contract that none lists by itself: it was made by a listed factory for anybody, or another contract vouches for it.
+    pub fn open(&self, contract: Address) -> Option<usize> {
+        let holders = self.holders(contract);
+        holders.first().filter(|_| holders.iter().all(|holder| holder.is_open)).map(|holder| holder.pack)
     }
 }
 

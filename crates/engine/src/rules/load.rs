@@ -286,7 +286,7 @@ impl Loader {
                     if slug == SOLANA {
                         match solana::key(text.get_ref()) {
                             Ok(key) => {
-                                let holder = Holder { pack, role: Arc::clone(&shared), is_quiet };
+                                let holder = Holder { pack, role: Arc::clone(&shared), is_quiet, is_open: false };
                                 self.solana.accounts.entry(key).or_default().push(holder);
                             }
                             Err(what) => {
@@ -298,7 +298,7 @@ impl Loader {
                     match compile::address(text.get_ref()) {
                         Ok(address) => {
                             let chain = self.chains.entry(slug.clone()).or_default();
-                            let holder = Holder { pack, role: Arc::clone(&shared), is_quiet };
+                            let holder = Holder { pack, role: Arc::clone(&shared), is_quiet, is_open: false };
                             let directory = if is_account { &mut chain.accounts } else { &mut chain.contracts };
                             directory.own.entry(address).or_default().push(holder);
                         }
@@ -386,7 +386,7 @@ impl Loader {
                 for made in (1..=count).map(|nonce| factory.create(nonce)) {
                     let holders = chain.contracts.own.entry(made).or_default();
                     if !holders.iter().any(|holder| holder.pack == pack) {
-                        holders.push(Holder { pack, role: Arc::clone(&role), is_quiet });
+                        holders.push(Holder { pack, role: Arc::clone(&role), is_quiet, is_open: !row.governed });
                     }
                 }
             }
@@ -411,7 +411,7 @@ impl Loader {
             topics.extend(events.map(|rule| rule.topic0));
             let calls = self.calls.values().flatten().filter(|rule| is_here(rule.pack, &rule.place));
             let selectors: Vec<Selector> = calls.map(|rule| rule.selector).collect();
-            let proves = Holder { pack, role: of.as_str().into(), is_quiet: file.quiet.contains(of) };
+            let proves = Holder { pack, role: of.as_str().into(), is_quiet: file.quiet.contains(of), is_open: true };
             let asked = file.contracts.get(ask).into_iter().flatten().filter(|(slug, _)| *slug != SOLANA);
             for (slug, text) in asked.flat_map(|(slug, all)| all.iter().map(move |text| (slug, text))) {
                 // An address that does not parse is a fault already.

@@ -197,10 +197,11 @@ fn rule_trust(scene: &EvmScene<'_>, rule: &CallRule, target: Address) -> Option<
         RulePlace::Moved => (has_contract(&scene.legs, target.into()), false),
     };
     let is_act = rule.means.is_some_and(|means| !means.is_plain_transfer() && !is_quiet(means));
-    let voucher = || is_act.then(|| scene.known.vouchers(target).next()).flatten();
+    let is_open = scene.known.open(target).is_some();
+    let voucher = || is_act.then(|| scene.known.vouchers(target).next()).flatten().filter(|_| !is_open);
     let verified = |pack| EmitterTrust { strength: Strength::Verified, pack };
     let unlisted = EmitterTrust { strength: Strength::Standard, pack: rule.pack };
-    let is_listed = is_listed && scene.known.proved(target).is_none();
+    let is_listed = is_listed && !is_open;
     applies.then(|| if is_listed { verified(rule.pack) } else { voucher().map_or(unlisted, verified) })
 }
 
@@ -226,7 +227,8 @@ fn opinion(
     {
         return None;
     }
-    let is_verified = trust.strength == Strength::Verified || scene.known.vouchers(target).next().is_some();
+    let is_vouched = || scene.known.open(target).is_none() && scene.known.vouchers(target).next().is_some();
+    let is_verified = trust.strength == Strength::Verified || is_vouched();
     let speaker = Speaker { contract: target, pack: rule.pack, means: category, is_verified, is_loose: false };
     let tied = explain(scene, &rule.out, &rule.incoming, speaker, call);
     // What was asked for still agrees or disagrees with what others saw, but decides nothing.

@@ -210,5 +210,5 @@ pub fn called(scene: &EvmScene<'_>, rules: &Rules) -> Option<Arc<str>> {
 
 /// The name of a contract that some pack lists, or that another contract vouches for.
 fn name_of(scene: &EvmScene<'_>, rules: &Rules, contract: Address) -> Option<Arc<str>> {
-    scene.known.vouchers(contract).chain(scene.known.proved(contract)).find_map(|pack| rules.protocol(pack))
+    scene.known.vouchers(contract).chain(scene.known.open(contract)).find_map(|pack| rules.protocol(pack))
 }

@@ -39,8 +39,8 @@ pub fn trust(scene: &EvmScene<'_>, rule: &EventRule, emitter: Address, holders: 
             holders.iter().find(|holder| !holder.is_quiet).map(|holder| holder.pack)
         }
     };
-    // What somebody else vouches for is believed less than what is listed (`vouched`).
-    let vouched = vouched.filter(|_| scene.known.proved(emitter).is_none());
+    // What anybody may have made is believed less than what is listed by itself (`open`).
+    let vouched = vouched.filter(|_| scene.known.open(emitter).is_none());
     Some(match vouched {
         Some(pack) => EmitterTrust { strength: Strength::Verified, pack },
         None => EmitterTrust { strength: Strength::Standard, pack: rule.pack },
