@@ -24,7 +24,7 @@ use crate::confidence;
 use crate::evm::json::{EvmTransaction, Log, Receipt};
 use crate::evm::movements::{TRANSFER, TRANSFER_SINGLE};
 use crate::evm::trace::InternalTransfer;
-use crate::evm::{EvmFacts, Holding, HoldingChange, InternalValue};
+use crate::evm::{EvmFacts, Holding, HoldingChange, InternalValue, pools};
 use crate::knowledge::Knowledge;
 use crate::question::Question;
 use crate::read::FamilyScene;
@@ -34,7 +34,6 @@ use crate::rules::file::{CaseRow, CreatedRow, Derive, EVERY_CHAIN, PackFile};
 use crate::rules::solana::SOLANA;
 use crate::rules::{Fault, Pack, Rules};
 use crate::scene::Scene;
-use crate::sources::pools;
 use crate::token::Token;
 use crate::{Category, Classification, answer, audit};
 
@@ -49,7 +48,7 @@ pub fn check(knowledge: &Knowledge) -> Vec<Fault> {
     for (at, pack) in rules.packs.iter().enumerate() {
         let mut fault =
             |line: usize, what: String| faults.push(Fault { file: format!("{}.toml", pack.id), line, what });
-        // What custodians say is not theirs to show: the language's own test does.
+        // What a custodian's wallets mean is said by the language, and tested there.
         let needs_positive = !pack.file.custodian && !pack.file.case.iter().any(|case| case.reads.is_some());
         let needs_silent = !pack.file.custodian && !pack.file.case.iter().any(|case| case.silent);
         if needs_positive {

@@ -5,6 +5,7 @@ pub mod actor;
 pub mod json;
 pub mod movements;
 pub(crate) mod needs;
+pub mod pools;
 mod proofs;
 pub mod rebases;
 pub mod scene;

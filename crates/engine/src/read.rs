@@ -102,7 +102,7 @@ impl<'a> FamilyScene<'a> {
     /// What contracts can be asked that might vouch for those that nobody lists.
     fn questions(&self) -> Vec<Need> {
         match self {
-            Self::Evm(scene) => evm::vouched::questions(scene),
+            Self::Evm(scene) => evm::needs::questions(scene),
             Self::Solana(_) => Vec::new(),
         }
     }

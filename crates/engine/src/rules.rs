@@ -26,7 +26,7 @@ pub use families::{Crossing, Families};
 pub use file::EVERY_CHAIN;
 use file::{DepositRow, Derive, PackFile, TransferDirection};
 use filter::PrefixFilter;
-pub use known::{Known, ProvedContracts};
+pub use known::{Known, ProvedContracts, open_pack};
 use load::Loader;
 use solana::SolanaRules;
 
@@ -112,7 +112,7 @@ pub struct ChainRules {
     factories: Vec<Factory>,
     fees: Vec<u32>,
     /// How listed contracts vouch for others.
-    proofs: Vec<Arc<ProofRule>>,
+    proofs: Vec<ProofRule>,
     /// Contracts whose NFTs are logged otherwise than ERC-721 asks.
     nfts: BTreeMap<Address, Arc<NftRule>>,
     /// Tokens that log mints and burns otherwise than ERC-20 asks.
@@ -206,7 +206,7 @@ impl ChainRules {
         self.factories.iter().filter(move |factory| factory.derive == derive)
     }
 
-    pub fn proofs(&self) -> &[Arc<ProofRule>] {
+    pub fn proofs(&self) -> &[ProofRule] {
         &self.proofs
     }
 

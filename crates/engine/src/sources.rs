@@ -6,7 +6,6 @@ pub mod calldata;
 pub mod explain;
 pub mod matched;
 pub mod open;
-pub mod pools;
 pub mod positions;
 pub mod protocol;
 pub mod readers;

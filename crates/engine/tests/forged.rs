@@ -440,6 +440,25 @@ fn only_proved_pools_and_listed_tokens_prove_that_a_swap_paid_no_coin() {
     assert!(is_review(router, more), "a stranger ran too");
 }
 
+/// An event whose indexed parameters, so many, all name the wallet.
+fn logged(address: Address, signature: &str, indexed: usize, amounts: &[u64]) -> Log {
+    let wallets = std::iter::repeat_n(WALLET.into_word(), indexed);
+    let topics = std::iter::once(keccak256(signature)).chain(wallets).collect();
+    let data: Vec<u8> = amounts.iter().flat_map(|amount| U256::from(*amount).to_be_bytes::<32>()).collect();
+    Log { address, topics, data: data.into(), log_index: None }
+}
+
+/// The wallet gives its share of a vault up, and somebody pays for it.
+fn withdrawal(vault: Address, payer: Address) -> Vec<Log> {
+    let withdrawn = logged(vault, "Withdraw(address,address,address,uint256,uint256)", 3, &[AMOUNT, AMOUNT / 2]);
+    vec![moved(vault, WALLET, Address::ZERO, AMOUNT / 2), moved(USDC, payer, WALLET, AMOUNT), withdrawn]
+}
+
+/// A vault pays the wallet and says that it lends.
+fn loan(vault: Address) -> Vec<Log> {
+    vec![moved(USDC, vault, WALLET, AMOUNT), logged(vault, "Borrow(address,uint256)", 1, &[AMOUNT])]
+}
+
 /// A factory vouches for a contract that anybody may have made, with a token of his own: what that token moves is not the contract's.
 #[test]
 fn what_is_vouched_for_is_believed_only_of_what_moves_between_it_and_the_wallet() {
@@ -454,27 +473,16 @@ fn what_is_vouched_for_is_believed_only_of_what_moves_between_it_and_the_wallet(
         let answer = classified(facts, &question(), &knowledge).expect("it is the wallet's");
         (answer.category, answer.needs_review)
     };
-    let words =
-        |amounts: &[u64]| amounts.iter().map(|amount| U256::from(*amount).to_be_bytes::<32>()).collect::<Vec<_>>();
-    let logged = |signature: &str, parties: usize, amounts: &[u64]| Log {
-        address: STRANGER,
-        topics: std::iter::once(keccak256(signature)).chain(std::iter::repeat_n(WALLET.into_word(), parties)).collect(),
-        data: words(amounts).concat().into(),
-        log_index: None,
-    };
-    let burned = moved(STRANGER, WALLET, Address::ZERO, AMOUNT / 2);
-    let withdrawn = logged("Withdraw(address,address,address,uint256,uint256)", 3, &[AMOUNT, AMOUNT / 2]);
-    let withdrawal = |payer: Address| vec![burned.clone(), moved(USDC, payer, WALLET, AMOUNT), withdrawn.clone()];
-    assert!(read(None, withdrawal(STRANGER)).1, "nobody vouches for it");
+    assert!(read(None, withdrawal(STRANGER, STRANGER)).1, "nobody vouches for it");
     for call in ["isMetaMorpho", "isVaultV2"] {
-        assert_eq!(read(Some(call), withdrawal(STRANGER)), (Category::VaultWithdraw, false), "{call}");
-        assert!(read(Some(call), withdrawal(THIRD)).1, "{call}: somebody else pays");
+        assert_eq!(read(Some(call), withdrawal(STRANGER, STRANGER)), (Category::VaultWithdraw, false), "{call}");
+        assert!(read(Some(call), withdrawal(STRANGER, THIRD)).1, "{call}: somebody else pays");
     }
-    let borrowed = logged("Borrow(address,uint256)", 1, &[AMOUNT]);
-    let loan = vec![moved(USDC, STRANGER, WALLET, AMOUNT), borrowed];
-    assert!(read(Some("isProxy"), loan).1, "anybody may lend, and never ask for it back");
-    let returned = vec![moved(USDC, STRANGER, WALLET, AMOUNT), logged("Withdraw(address,uint256)", 1, &[AMOUNT])];
-    assert!(read(Some("isMetaMorpho"), returned).1, "somebody else may have put it in");
+    assert!(read(Some("isProxy"), loan(STRANGER)).1, "anybody may lend, and never ask for it back");
+    let withdrawn = logged(STRANGER, "Withdraw(address,uint256)", 1, &[AMOUNT]);
+    let returned = vec![moved(USDC, STRANGER, WALLET, AMOUNT), withdrawn];
+    let right = (Category::StakingWithdraw, true);
+    assert_eq!(read(Some("isGaugeFromFactory"), returned), right, "somebody else may have put it in");
 }
 
 /// The same of what a listed factory makes for anybody: a vault of Euler, known by its place among them.
@@ -489,20 +497,9 @@ fn what_a_factory_makes_for_anybody_lends_nothing_and_pays_by_itself() {
         let answer = classified(facts::of(WALLET, vault, logs), &question(), &knowledge).expect("it is the wallet's");
         (answer.category, answer.needs_review)
     };
-    let logged = |signature: &str, parties: usize, amounts: &[u64]| Log {
-        address: vault,
-        topics: std::iter::once(keccak256(signature)).chain(std::iter::repeat_n(WALLET.into_word(), parties)).collect(),
-        data: amounts.iter().flat_map(|amount| U256::from(*amount).to_be_bytes::<32>()).collect::<Vec<u8>>().into(),
-        log_index: None,
-    };
-    let withdrawal = |payer: Address| {
-        let withdrawn = logged("Withdraw(address,address,address,uint256,uint256)", 3, &[AMOUNT, AMOUNT / 2]);
-        vec![moved(vault, WALLET, Address::ZERO, AMOUNT / 2), moved(USDC, payer, WALLET, AMOUNT), withdrawn]
-    };
-    assert_eq!(read(withdrawal(vault)), (Category::VaultWithdraw, false));
-    assert!(read(withdrawal(THIRD)).1, "somebody else pays");
-    let loan = vec![moved(USDC, vault, WALLET, AMOUNT), logged("Borrow(address,uint256)", 1, &[AMOUNT])];
-    assert!(read(loan).1, "anybody may lend, and never ask for it back");
+    assert_eq!(read(withdrawal(vault, vault)), (Category::VaultWithdraw, false));
+    assert!(read(withdrawal(vault, THIRD)).1, "somebody else pays");
+    assert!(read(loan(vault)).1, "anybody may lend, and never ask for it back");
 }
 
 /// A stranger's contract moves the wallet's tokens to an account of an exchange: what for is not known.

@@ -1,10 +1,19 @@
 //! What a question about an EVM transaction lacks.
 
+use std::collections::BTreeSet;
+
+use alloy_primitives::{Address, Selector};
+
 use super::InternalValue;
 use super::scene::EvmScene;
 use crate::asset::Account;
 use crate::needs::{Need, unknown_tokens};
+use crate::rules::compile::ProofRule;
+use crate::rules::file::AskedAt;
 use crate::scene::Outcome;
+
+/// Questions for one transaction. Whoever deploys many contracts that log well-known events gains nothing but that the rest stays unasked.
+const QUESTIONS_MAX: usize = 16;
 
 pub(crate) fn needs(scene: &EvmScene<'_>) -> Vec<Need> {
     if scene.outcome == Outcome::Failed {
@@ -31,4 +40,37 @@ pub(crate) fn needs(scene: &EvmScene<'_>) -> Vec<Need> {
     let is_known = |contract: &Account| contract.evm().is_none_or(|token| facts.tokens.contains_key(&token));
     needs.extend(unknown_tokens(scene.listed_legs(), is_known));
     needs
+}
+
+/// Whom to ask where the transaction would go to review: a contract that no pack lists logged, or was called for, what the contracts of some role
+/// log or are called for, and a listed contract can say whether it is one of them.
+pub(crate) fn questions(scene: &EvmScene<'_>) -> Vec<Need> {
+    let proofs = scene.known.proofs();
+    if proofs.is_empty() {
+        return Vec::new();
+    }
+    let facts = scene.facts;
+    let mut needs = BTreeSet::new();
+    let mut ask = |rule: &ProofRule, contract: Address| {
+        let key = (rule.asked, rule.selector.0, contract);
+        // The wrapped coin logs what some gauges log.
+        let is_known = scene.known.vouchers(contract).next().is_some() || facts.chain.is_wrapped_native(contract);
+        if !is_known && !facts.vouched.contains_key(&key) {
+            needs.insert(Need::Vouched {
+                asked: rule.asked.into(),
+                selector: rule.selector.0,
+                contract: contract.into(),
+                anytime: rule.at == AskedAt::Anytime,
+            });
+        }
+    };
+    let called = facts.transaction.to.zip(facts.transaction.input.first_chunk::<4>().map(Selector::from));
+    for rule in proofs {
+        if let Some((contract, _)) = called.filter(|(_, selector)| rule.selectors.contains(selector)) {
+            ask(rule, contract);
+        }
+        let logs = facts.contract_logs().filter(|log| log.topic0().is_some_and(|topic0| rule.topics.contains(&topic0)));
+        logs.for_each(|log| ask(rule, log.address));
+    }
+    needs.into_iter().take(QUESTIONS_MAX.saturating_sub(facts.vouched.len())).collect()
 }

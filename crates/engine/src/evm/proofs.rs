@@ -5,10 +5,10 @@ use alloy_primitives::{B256, U256};
 
 use super::EvmFacts;
 use super::movements::{APPROVAL, TRANSFER};
+use super::pools;
 use crate::asset::Movement;
 use crate::rules::compile::CallRule;
 use crate::rules::{Known, Rules};
-use crate::sources::pools;
 
 /// What a transaction costs before its calldata.
 const BASE_GAS: usize = 21_000;
@@ -61,7 +61,7 @@ fn is_too_cheap(facts: &EvmFacts) -> bool {
 fn is_token_call(facts: &EvmFacts, known: &Known<'_>) -> bool {
     let transaction = &facts.transaction;
     let Some(token) = transaction.to.filter(|_| transaction.value.is_zero()) else { return false };
-    let is_listed = known.is_canonical(token) || known.is_listed(token);
+    let is_listed = known.is_on_list(token);
     let is_standard = transaction.selector().is_some_and(|selector| TOKEN_CALLS.contains(&selector));
     let is_own = |topic0: B256| topic0 == TRANSFER || topic0 == APPROVAL;
     let mut logs = facts.contract_logs();
@@ -73,9 +73,7 @@ fn is_token_call(facts: &EvmFacts, known: &Known<'_>) -> bool {
 fn is_kept(facts: &EvmFacts, rules: &Rules, known: &Known<'_>, movements: &[Movement]) -> bool {
     let (Some(called), Some(selector)) = (facts.transaction.to, facts.transaction.selector()) else { return false };
     let keeps = |rule: &CallRule| rule.keeps && known.is_listed(called) && known.is_place_of(rule, called);
-    let is_known = |contract| {
-        known.is_canonical(contract) || known.is_listed(contract) || pools::is_made(known, movements, contract)
-    };
+    let is_known = |contract| known.is_on_list(contract) || pools::is_made(known, movements, contract);
     rules.calls(&selector.into()).iter().any(keeps) && facts.contract_logs().all(|log| is_known(log.address))
 }
 

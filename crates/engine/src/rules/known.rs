@@ -29,6 +29,7 @@ impl<'a> Known<'a> {
         proved.map_or_else(|| self.listed.holders(contract), Vec::as_slice)
     }
 
+    /// Also as an exchange's wallet: a rule may name the role to which its pack's contracts pass something on.
     pub fn holds_role(&self, contract: Address, pack: usize, role: &str) -> bool {
         let mut holders = self.holders(contract).iter().chain(self.owners(contract));
         holders.any(|holder| holder.pack == pack && *holder.role == *role)
@@ -44,6 +45,11 @@ impl<'a> Known<'a> {
         self.listed.holders(contract).iter().filter(|holder| !holder.is_quiet).map(|holder| holder.pack)
     }
 
+    /// A canonical token, or a contract that a pack lists.
+    pub fn is_on_list(&self, contract: Address) -> bool {
+        self.is_canonical(contract) || self.is_listed(contract)
+    }
+
     /// Not where only another contract vouches for it.
     pub fn is_listed(&self, contract: Address) -> bool {
         !self.listed.holders(contract).is_empty()
@@ -51,8 +57,7 @@ impl<'a> Known<'a> {
 
     /// The pack of a contract that none lists by itself: it was made by a listed factory for anybody, or another contract vouches for it.
     pub fn open(&self, contract: Address) -> Option<usize> {
-        let holders = self.holders(contract);
-        holders.first().filter(|_| holders.iter().all(|holder| holder.is_open)).map(|holder| holder.pack)
+        open_pack(self.holders(contract))
     }
 }
 
@@ -68,4 +73,9 @@ impl Deref for Known<'_> {
     fn deref(&self) -> &ChainRules {
         self.listed
     }
+}
+
+/// The pack, where each of them only knows that anybody may have the contract made.
+pub fn open_pack(holders: &[Holder]) -> Option<usize> {
+    holders.first().filter(|_| holders.iter().all(|holder| holder.is_open)).map(|holder| holder.pack)
 }

@@ -416,7 +416,7 @@ impl Loader {
             for (slug, text) in asked.flat_map(|(slug, all)| all.iter().map(move |text| (slug, text))) {
                 // An address that does not parse is a fault already.
                 let Ok(asked) = compile::address(text.get_ref()) else { continue };
-                self.chains.entry(slug.clone()).or_default().proofs.push(Arc::new(ProofRule {
+                self.chains.entry(slug.clone()).or_default().proofs.push(ProofRule {
                     id: format!("proof: {} {ask} {}", source.stem, function.name),
                     proves: proves.clone(),
                     asked,
@@ -425,7 +425,7 @@ impl Loader {
                     at: row.at,
                     topics: topics.clone(),
                     selectors: selectors.clone(),
-                }));
+                });
             }
         }
     }

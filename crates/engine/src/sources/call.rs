@@ -8,7 +8,7 @@ use alloy_primitives::{Address, U160, U256, address};
 use super::calldata::{self, CALLS_MAX, Calldata, ContractCall};
 use super::explain::{Speaker, Words, explain};
 use super::matched::{another, crossed, is_for_perspective, with_fee};
-use super::trust::EmitterTrust;
+use super::trust::{EmitterTrust, listed_as};
 use crate::asset::{Account, Asset, Movement};
 use crate::category::Category;
 use crate::evm::LOGS_MAX;
@@ -191,9 +191,7 @@ fn rule_trust(scene: &EvmScene<'_>, rule: &CallRule, target: Address) -> Option<
         RulePlace::Anywhere | RulePlace::Called => (true, false),
         // What is paid is not called.
         RulePlace::Paid => (false, false),
-        RulePlace::ListedAs(role) => {
-            (scene.known.holders(target).iter().any(|holder| *holder.role == **role && !holder.is_quiet), false)
-        }
+        RulePlace::ListedAs(role) => (listed_as(scene.known.holders(target), role).is_some(), false),
         RulePlace::Moved => (has_contract(&scene.legs, target.into()), false),
     };
     let is_act = rule.means.is_some_and(|means| !means.is_plain_transfer() && !is_quiet(means));

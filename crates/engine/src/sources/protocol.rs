@@ -131,15 +131,12 @@ fn naming(scene: &EvmScene<'_>) -> BTreeSet<(B256, B256)> {
 /// canonical or that a pack lists.
 fn transfers(scene: &EvmScene<'_>, rules: &Rules, max: usize) -> Vec<Opinion> {
     let wallet = Account::from(scene.perspective);
-    // What a stranger's contract does for the wallet with an exchange's account may be a payment.
-    let is_exchange = |called| !scene.known.owners(called).is_empty();
-    let is_known = |called| scene.known.is_canonical(called) || scene.known.is_listed(called) || is_exchange(called);
-    let is_call = !scene.facts.transaction.input.is_empty();
-    let is_plain = !(scene.acts && is_call) || scene.facts.transaction.to.is_some_and(is_known);
+    let is_by_stranger = calls_stranger(scene);
     let mut found = Vec::new();
     for m in scene.movements.iter().filter(|m| (m.from == wallet) != (m.to == wallet) && scene.is_listed(m.asset)) {
         let (direction, other) = if m.from == wallet { (Direction::Out, m.to) } else { (Direction::In, m.from) };
-        let owners = |other| if is_plain { scene.known.owners(other) } else { &[] };
+        // What a stranger's contract does for the wallet with an exchange's account may be a payment.
+        let owners = |other| if is_by_stranger { &[] } else { scene.known.owners(other) };
         let known = |other| scene.known.holders(other).iter().chain(owners(other));
         for holder in other.evm().map(known).into_iter().flatten() {
             let is_way = |way| {
@@ -159,6 +156,13 @@ fn transfers(scene: &EvmScene<'_>, rules: &Rules, max: usize) -> Vec<Opinion> {
         }
     }
     found
+}
+
+/// Whether the wallet called a contract of which nothing is known.
+fn calls_stranger(scene: &EvmScene<'_>) -> bool {
+    let transaction = &scene.facts.transaction;
+    let is_known = |called| scene.known.is_on_list(called) || !scene.known.owners(called).is_empty();
+    scene.acts && !transaction.input.is_empty() && !transaction.to.is_some_and(is_known)
 }
 
 fn transfer(rules: &Rules, rule: &TransferRule, pack: usize, leg: usize, amount: U256) -> Opinion {

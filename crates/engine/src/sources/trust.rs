@@ -2,12 +2,12 @@
 
 use alloy_primitives::Address;
 
-use super::pools;
+use crate::evm::pools;
 use crate::evm::scene::EvmScene;
 use crate::legs::has_contract;
 use crate::opinion::Strength;
-use crate::rules::Holder;
 use crate::rules::compile::{EventRule, RulePlace};
+use crate::rules::{Holder, open_pack};
 
 /// How far an emitter is believed, and the pack that vouches for it (or whose rule it is).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,7 +40,7 @@ pub fn trust(scene: &EvmScene<'_>, rule: &EventRule, emitter: Address, holders: 
         }
     };
     // What anybody may have made is believed less than what is listed by itself (`open`).
-    let vouched = vouched.filter(|_| scene.known.open(emitter).is_none());
+    let vouched = vouched.filter(|_| open_pack(holders).is_none());
     Some(match vouched {
         Some(pack) => EmitterTrust { strength: Strength::Verified, pack },
         None => EmitterTrust { strength: Strength::Standard, pack: rule.pack },
@@ -48,7 +48,7 @@ pub fn trust(scene: &EvmScene<'_>, rule: &EventRule, emitter: Address, holders: 
 }
 
 /// The pack that vouches for the contract in a role of this name.
-fn listed_as(holders: &[Holder], role: &str) -> Option<usize> {
+pub fn listed_as(holders: &[Holder], role: &str) -> Option<usize> {
     holders.iter().find(|holder| *holder.role == *role && !holder.is_quiet).map(|holder| holder.pack)
 }
 

@@ -359,12 +359,12 @@ impl Answer {
     }
 }
 
-/// Rows in the format of chains.toml: local nodes whose well-known contracts are deployed at Ethereum's addresses.
-fn chain_file(chains: &[(&str, u64, &str)]) -> String {
+/// Rows in the format of chains.toml: local nodes whose well-known contracts are deployed at the addresses of that chain.
+pub fn chain_file(chains: &[(&str, u64, &str)], contracts_as: &str) -> String {
     let row = |(slug, id, _): &(&str, u64, &str)| {
         format!(
             "[[chain]]\nslug = \"{slug}\"\nname = \"{slug}\"\nfamily = \"evm\"\nchain_id = {id}\nnative_symbol = \"ETH\"\n\
-             native_name = \"Ether\"\nnative_decimals = 18\ncontracts_as = \"ethereum\"\n\
+             native_name = \"Ether\"\nnative_decimals = 18\ncontracts_as = \"{contracts_as}\"\n\
              wrapped_native = [\"0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2\"]\n\n"
         )
     };
@@ -381,7 +381,7 @@ impl Taxon {
     pub async fn start_with(chains: &[(&str, u64, &str)], more: &[(&str, &str)]) -> Self {
         let data = tempfile::tempdir().unwrap();
         let mut file = std::fs::File::create(data.path().join("chains.toml")).unwrap();
-        file.write_all(chain_file(chains).as_bytes()).unwrap();
+        file.write_all(chain_file(chains, "ethereum").as_bytes()).unwrap();
         let rpc = chains
             .iter()
             .map(|(slug, _, url)| (format!("TAXON_RPC_{}", slug.to_uppercase().replace('-', "_")), (*url).to_owned()));

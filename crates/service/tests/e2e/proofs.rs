@@ -3,17 +3,16 @@
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::harness::{Anvil, Taxon, play_script};
+use super::harness::{Anvil, Taxon, chain_file, play_script};
 
 const PROOF: &str = "proof: aerodrome voter isGauge";
 
 /// Serves the node as a chain with the contracts of Base.
 async fn served(anvil: &Anvil, folder: &TempDir) -> Taxon {
     let file = folder.path().join("chains.toml");
-    let row = "[[chain]]\nslug = \"local\"\nname = \"local\"\nfamily = \"evm\"\nchain_id = 31337\nnative_symbol = \"ETH\"\n\
-               native_name = \"Ether\"\nnative_decimals = 18\ncontracts_as = \"base\"\n";
-    std::fs::write(&file, row).unwrap();
-    Taxon::start_with(&[("local", 31_337, &anvil.url)], &[("TAXON_CHAINS", &file.display().to_string())]).await
+    let chains = [("local", 31_337, anvil.url.as_str())];
+    std::fs::write(&file, chain_file(&chains, "base")).unwrap();
+    Taxon::start_with(&chains, &[("TAXON_CHAINS", &file.display().to_string())]).await
 }
 
 async fn explained(taxon: &Taxon, hash: &str) -> Value {

@@ -32,7 +32,7 @@ impl ProofRule {
     }
 }
 
-/// The rule without what each chain and each contract that is asked has of its own: the selector, and the topics that the row itself names.
+/// The function that is called, and the topics of the events that the row names.
 pub fn proof(row: &ProofRow) -> Result<(Signature, Vec<B256>), FaultText> {
     let function = Signature::call(row.call.get_ref())?;
     let is_address = |kind: &AbiType| matches!(kind, AbiType::Word(name) if name == "address");

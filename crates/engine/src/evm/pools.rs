@@ -14,7 +14,7 @@ const POOL_TOKENS_MAX: usize = 4;
 pub const VOLATILE: u32 = 0;
 pub const STABLE: u32 = 1;
 
-/// Whether any factory made this pool.
+/// Whether any factory made this pool: forks of Solidly are tried with v2, those of Algebra with v3.
 pub fn is_made(known: &Known<'_>, movements: &[Movement], pool: Address) -> bool {
     [Derive::UniswapV2, Derive::UniswapV3].iter().any(|derive| maker(known, movements, pool, *derive).is_some())
 }
