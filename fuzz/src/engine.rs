@@ -85,6 +85,7 @@ pub fn evm_answers(bytes: &[u8]) {
         holdings: BTreeMap::new(),
         given: BTreeMap::new(),
         vouched: BTreeMap::new(),
+        codes: BTreeMap::new(),
         balances: BTreeMap::new(),
         tokens: BTreeMap::new(),
         also_on: Vec::new(),

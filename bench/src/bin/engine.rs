@@ -67,6 +67,7 @@ fn parse(raw: &Raw) -> anyhow::Result<EvmFacts> {
         holdings: BTreeMap::new(),
         given: BTreeMap::new(),
         vouched: BTreeMap::new(),
+        codes: BTreeMap::new(),
         balances: BTreeMap::new(),
         tokens: BTreeMap::new(),
         also_on: Vec::new(),
@@ -158,6 +159,7 @@ fn with_tokens(facts: EvmFacts, knowledge: &Knowledge) -> Facts {
                 | Need::Holding { .. }
                 | Need::Given { .. }
                 | Need::Vouched { .. }
+                | Need::Code(_)
                 | Need::InternalValue => {}
             }
         }

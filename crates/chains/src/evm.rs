@@ -260,6 +260,7 @@ impl EvmChain {
             holdings: BTreeMap::new(),
             given: BTreeMap::new(),
             vouched: BTreeMap::new(),
+            codes: BTreeMap::new(),
             also_on: Vec::new(),
             unasked: Vec::new(),
         })
@@ -359,6 +360,7 @@ impl EvmChain {
 
     async fn answered(&self, mut facts: Arc<EvmFacts>, needs: &[Need]) -> Result<Arc<EvmFacts>, UpstreamError> {
         let (mut tokens, mut holdings, mut given, mut vouched) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut codes = Vec::new();
         let (mut account, mut wants_trace) = (None, false);
         for need in needs {
             match need {
@@ -375,39 +377,43 @@ impl EvmChain {
                     let parties = asked.evm().zip(contract.evm());
                     vouched.extend(parties.map(|(asked, contract)| ((asked, *selector, contract), *anytime)));
                 }
+                Need::Code(contract) => codes.extend(contract.evm()),
                 Need::InternalValue => wants_trace = true,
             }
         }
         let number = facts.block.map_or(0, |block| block.number);
-        let (metadata, internal, balance, holdings, given, vouched) =
-            tokio::join!(
-                self.tokens.metadata(&self.node, &tokens),
-                async {
-                    if !wants_trace {
-                        return None;
-                    }
-                    let trace = self.trace(Endpoints::default(), facts.transaction.hash).await;
-                    Some(self.internal(trace, &facts.transaction, &facts.receipt, None).await)
-                },
-                async { Some((account?, self.balance(account?, number).await)) },
-                join_all(
-                    holdings
-                        .into_iter()
-                        .map(|(held, shares)| async move { (held, self.holding(held, shares, number).await) })
-                ),
-                join_all(given.into_iter().map(|(token, giver, taker)| async move {
-                    ((token, giver, taker), given::given(&self.node, token, giver, taker, number).await)
-                })),
-                join_all(vouched.into_iter().map(|(question, anytime)| async move {
+        let (metadata, internal, balance, holdings, given, vouched, codes) = tokio::join!(
+            self.tokens.metadata(&self.node, &tokens),
+            async {
+                if !wants_trace {
+                    return None;
+                }
+                let trace = self.trace(Endpoints::default(), facts.transaction.hash).await;
+                Some(self.internal(trace, &facts.transaction, &facts.receipt, None).await)
+            },
+            async { Some((account?, self.balance(account?, number).await)) },
+            join_all(
+                holdings
+                    .into_iter()
+                    .map(|(held, shares)| async move { (held, self.holding(held, shares, number).await) })
+            ),
+            join_all(given.into_iter().map(|(token, giver, taker)| async move {
+                ((token, giver, taker), given::given(&self.node, token, giver, taker, number).await)
+            })),
+            join_all(
+                vouched.into_iter().map(|(question, anytime)| async move {
                     (question, self.vouched(question, anytime, number).await)
-                })),
-            );
+                })
+            ),
+            join_all(codes.into_iter().map(|contract| async move { (contract, self.code(contract, number).await) })),
+        );
         let changed = Arc::make_mut(&mut facts);
         changed.tokens.extend(metadata?);
         changed.balances.extend(balance);
         changed.holdings.extend(holdings);
         changed.given.extend(given);
         changed.vouched.extend(vouched);
+        changed.codes.extend(codes);
         if let Some(internal) = internal {
             changed.internal = internal;
         }
@@ -417,7 +423,7 @@ impl EvmChain {
 
 /// Whether no node could say something that was asked.
 fn has_unsaid(facts: &EvmFacts) -> bool {
-    facts.given.values().chain(facts.vouched.values()).any(Option::is_none)
+    facts.given.values().chain(facts.vouched.values()).any(Option::is_none) || facts.codes.values().any(Option::is_none)
 }
 
 fn read<T: DeserializeOwned>(answer: &RawValue, what: &'static str) -> Result<T, UpstreamError> {

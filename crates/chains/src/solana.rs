@@ -286,6 +286,7 @@ fn mint(need: &Need) -> Option<Key> {
         | Need::Holding { .. }
         | Need::Given { .. }
         | Need::Vouched { .. }
+        | Need::Code(_)
         | Need::InternalValue => None,
     }
 }

@@ -189,6 +189,7 @@ pub fn plain(chain: Chain, from: Address, to: Address, logs: Vec<Log>) -> EvmFac
         holdings: BTreeMap::new(),
         given: BTreeMap::new(),
         vouched: BTreeMap::new(),
+        codes: BTreeMap::new(),
         also_on: Vec::new(),
         unasked: Vec::new(),
     }

@@ -2,6 +2,7 @@
 
 pub mod accruals;
 pub mod actor;
+pub mod code;
 pub mod json;
 pub mod movements;
 pub(crate) mod needs;
@@ -22,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::block::Block;
 use crate::chain::Chain;
 use crate::token::Token;
+use code::Code;
 use json::{EvmTransaction, Receipt};
 use trace::InternalTransfer;
 
@@ -49,6 +51,8 @@ pub struct EvmFacts {
     /// By token, giver and taker: what was given in earlier blocks, less what came back. `None` where no node could say.
     pub given: BTreeMap<(Address, Address, Address), Option<U256>>,
     pub vouched: VouchedAnswers,
+    /// `None` where no node could say.
+    pub codes: BTreeMap<Address, Option<Code>>,
     /// Other chains that hold a transaction of the same hash (possible before EIP-155).
     pub also_on: Vec<String>,
     /// Chains that may hold it too, but could not be asked.

@@ -20,6 +20,7 @@ pub mod category;
 pub mod chain;
 pub mod classification;
 pub mod confidence;
+pub mod coverage;
 pub mod describe;
 pub mod evm;
 pub mod facts;

@@ -27,6 +27,7 @@ pub use file::EVERY_CHAIN;
 use file::{DepositRow, Derive, PackFile, TransferDirection};
 use filter::PrefixFilter;
 pub use known::{Known, ProvedContracts, open_pack};
+pub use load::Lists;
 use load::Loader;
 use solana::SolanaRules;
 
@@ -99,8 +100,18 @@ pub struct Holder {
     pub role: Arc<str>,
     /// Its contracts are not vouched for: what other packs read there stays unverified and has no name.
     pub is_quiet: bool,
-    /// Anybody may have such a contract made: its code is known, and not what it holds or pays in.
-    pub is_open: bool,
+    pub standing: Standing,
+}
+
+/// How a pack came to know a contract.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It lists the contract, or only whoever governs the protocol has one made or entered.
+    Listed,
+    /// Anybody may have such a contract made by the protocol: its code is known, and not what it holds or pays in.
+    Open,
+    /// The same, made by anybody without the protocol: it runs a listed contract's code, and no brand vouches for it.
+    Copy,
 }
 
 /// What the rules know of one chain.
@@ -250,19 +261,21 @@ impl ChainRules {
 
 impl Rules {
     pub fn embedded() -> Result<Self, Vec<Fault>> {
-        Self::with_more(&[])
+        Self::of(embedded::PROTOCOLS)
     }
 
-    /// The embedded packs and an operator's own; one fault refuses them all, so nothing is half loaded.
-    pub fn with_more(more: &[(String, String)]) -> Result<Self, Vec<Fault>> {
-        let own = more.iter().map(|(stem, text)| (stem.as_str(), text.as_str()));
-        let packs: Vec<(&str, &str)> = embedded::PROTOCOLS.iter().copied().chain(own).collect();
-        Self::of(&packs)
+    /// Each by its file's name without ending.
+    pub fn embedded_packs<'a>() -> impl Iterator<Item = (&'a str, &'a str)> {
+        embedded::PROTOCOLS.iter().copied()
     }
 
-    /// These packs and no others, each by its file's name without ending.
+    /// These packs and no others; one fault refuses them all, so nothing is half loaded.
     pub fn of(packs: &[(&str, &str)]) -> Result<Self, Vec<Fault>> {
-        Loader::default().load(packs, embedded::TOKENS)
+        Self::with_lists(packs, Lists::Whole)
+    }
+
+    pub fn with_lists(packs: &[(&str, &str)], lists: Lists) -> Result<Self, Vec<Fault>> {
+        Loader::new(lists).load(packs, embedded::TOKENS)
     }
 
     pub fn events(&self, topic0: &B256) -> &[EventRule] {

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use chains::EXPLORER_PER_SECOND;
 use chains::registry::toml_fault;
+use engine::rules::Lists;
 use ipnet::IpNet;
 use serde::Deserialize;
 
@@ -37,9 +38,15 @@ pub(crate) struct Flags {
     /// Further rule packs, one TOML file each (TAXON_RULES)
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) rules: Option<PathBuf>,
+    /// Use the rule packs of this folder instead of the embedded ones
+    #[arg(long, global = true, hide = true, value_name = "DIR")]
+    pub(crate) packs: Option<PathBuf>,
     /// Further chains, in the format of chains.toml (TAXON_CHAINS)
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) chains: Option<PathBuf>,
+    /// Forget the contracts that brands list, to measure what standards and proofs read by themselves
+    #[arg(long, global = true, hide = true)]
+    pub(crate) without_lists: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -79,6 +86,9 @@ pub(crate) struct Config {
     pub(crate) listen: SocketAddr,
     pub(crate) data_dir: PathBuf,
     pub(crate) rules: Option<PathBuf>,
+    /// Instead of the embedded packs.
+    pub(crate) packs: Option<PathBuf>,
+    pub(crate) lists: Lists,
     pub(crate) chains: Option<PathBuf>,
     pub(crate) cors_origins: Vec<String>,
     pub(crate) database: Database,
@@ -180,6 +190,8 @@ impl Config {
             trusted_proxies: proxies.iter().map(|text| network(text)).collect::<Result<_, _>>()?,
             meter: sink,
             rules: path(&flags.rules, "TAXON_RULES", file.rules)?,
+            packs: flags.packs.clone(),
+            lists: if flags.without_lists { Lists::LeftOut } else { Lists::Whole },
             chains: path(&flags.chains, "TAXON_CHAINS", file.chains)?,
             cors_origins,
             rpc: if from_env.is_empty() { file.rpc } else { from_env },

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, U256};
+use engine::evm::code::Code;
 use engine::evm::json::{EvmTransaction, Receipt};
 use engine::evm::{BalanceChange, HoldingChange, InternalValue, VouchedAnswers};
 use engine::{Block, Chain, EvmFacts, Token};
@@ -25,6 +26,7 @@ struct Kept<'a> {
     holdings: Cow<'a, BTreeMap<(Address, Address), HoldingChange>>,
     given: Cow<'a, BTreeMap<(Address, Address, Address), Option<U256>>>,
     vouched: Cow<'a, VouchedAnswers>,
+    codes: Cow<'a, BTreeMap<Address, Option<Code>>>,
     also_on: Cow<'a, [String]>,
 }
 
@@ -41,6 +43,7 @@ pub(super) fn encode(facts: &EvmFacts) -> Option<Vec<u8>> {
         holdings,
         given,
         vouched,
+        codes,
         also_on,
         unasked,
     } = facts;
@@ -59,6 +62,7 @@ pub(super) fn encode(facts: &EvmFacts) -> Option<Vec<u8>> {
         holdings: Cow::Borrowed(holdings),
         given: Cow::Borrowed(given),
         vouched: Cow::Borrowed(vouched),
+        codes: Cow::Borrowed(codes),
         also_on: Cow::Borrowed(also_on),
     })
 }
@@ -77,6 +81,7 @@ pub(super) fn decode(chain: &Arc<Chain>, hash: B256, bytes: &[u8]) -> Option<Evm
         holdings: kept.holdings.into_owned(),
         given: kept.given.into_owned(),
         vouched: kept.vouched.into_owned(),
+        codes: kept.codes.into_owned(),
         also_on: kept.also_on.into_owned(),
         unasked: Vec::new(),
     })

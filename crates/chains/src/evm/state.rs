@@ -1,6 +1,7 @@
 //! What the chain has and what contracts answer at a block.
 
-use alloy_primitives::{Address, Bytes, U64, U256, hex};
+use alloy_primitives::{Address, B256, Bytes, U64, U256, b256, hex};
+use engine::evm::code::Code;
 use engine::evm::{BalanceChange, Holding, HoldingChange};
 use serde_json::{Value, json};
 
@@ -9,6 +10,9 @@ use crate::error::CallError;
 
 /// `balanceOf(address)`
 const BALANCE_OF: [u8; 4] = hex!("70a08231");
+
+/// ERC-1967: where a proxy keeps the beacon that it follows.
+const BEACON_SLOT: B256 = b256!("a3f0ad74e5423aebfd80d3ef4346578335a9a72aeaee59ff6cb3582b35133d50");
 
 impl EvmChain {
     /// The first word of a view about an account.
@@ -59,6 +63,16 @@ impl EvmChain {
             (Err(_), Some(Err(CallError::Refused))) => Some(U256::ZERO),
             (Err(_), _) => None,
         }
+    }
+
+    /// The code that a contract has at the block, and the beacon that it follows. Never at the head: one contract may have stood there before another.
+    pub(super) async fn code(&self, contract: Address, block: u64) -> Option<Code> {
+        let block = U64::from(block);
+        let code = self.node.call("eth_getCode", json!([contract, block]));
+        let beacon = self.node.call("eth_getStorageAt", json!([contract, BEACON_SLOT, block]));
+        let (code, beacon) = tokio::join!(code, beacon);
+        let code = read::<Bytes>(&*code.ok()?, "code").ok()?;
+        Some(Code::new(&code, read::<B256>(&*beacon.ok()?, "storage").ok()?))
     }
 
     pub(super) async fn balance(&self, account: Address, block: u64) -> BalanceChange {

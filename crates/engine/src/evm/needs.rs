@@ -8,7 +8,7 @@ use super::InternalValue;
 use super::scene::EvmScene;
 use crate::asset::Account;
 use crate::needs::{Need, unknown_tokens};
-use crate::rules::compile::ProofRule;
+use crate::rules::compile::{Proof, ProofRule};
 use crate::rules::file::AskedAt;
 use crate::scene::Outcome;
 
@@ -43,7 +43,7 @@ pub(crate) fn needs(scene: &EvmScene<'_>) -> Vec<Need> {
 }
 
 /// Whom to ask where the transaction would go to review: a contract that no pack lists logged, or was called for, what the contracts of some role
-/// log or are called for, and a listed contract can say whether it is one of them.
+/// log or are called for, and a listed contract can say whether it is one of them, or the code of one can.
 pub(crate) fn questions(scene: &EvmScene<'_>) -> Vec<Need> {
     let proofs = scene.known.proofs();
     if proofs.is_empty() {
@@ -52,16 +52,23 @@ pub(crate) fn questions(scene: &EvmScene<'_>) -> Vec<Need> {
     let facts = scene.facts;
     let mut needs = BTreeSet::new();
     let mut ask = |rule: &ProofRule, contract: Address| {
-        let key = (rule.asked, rule.selector.0, contract);
         // The wrapped coin logs what some gauges log.
-        let is_known = scene.known.vouchers(contract).next().is_some() || facts.chain.is_wrapped_native(contract);
-        if !is_known && !facts.vouched.contains_key(&key) {
-            needs.insert(Need::Vouched {
-                asked: rule.asked.into(),
-                selector: rule.selector.0,
-                contract: contract.into(),
-                anytime: rule.at == AskedAt::Anytime,
-            });
+        if scene.known.vouchers(contract).next().is_some() || facts.chain.is_wrapped_native(contract) {
+            return;
+        }
+        match &rule.proof {
+            Proof::Answer { selector, at, .. } if !facts.vouched.contains_key(&(rule.by, selector.0, contract)) => {
+                needs.insert(Need::Vouched {
+                    asked: rule.by.into(),
+                    selector: selector.0,
+                    contract: contract.into(),
+                    anytime: *at == AskedAt::Anytime,
+                });
+            }
+            Proof::Code { .. } if !facts.codes.contains_key(&contract) => {
+                needs.insert(Need::Code(contract.into()));
+            }
+            Proof::Answer { .. } | Proof::Code { .. } => {}
         }
     };
     let called = facts.transaction.to.zip(facts.transaction.input.first_chunk::<4>().map(Selector::from));
@@ -72,5 +79,6 @@ pub(crate) fn questions(scene: &EvmScene<'_>) -> Vec<Need> {
         let logs = facts.contract_logs().filter(|log| log.topic0().is_some_and(|topic0| rule.topics.contains(&topic0)));
         logs.for_each(|log| ask(rule, log.address));
     }
-    needs.into_iter().take(QUESTIONS_MAX.saturating_sub(facts.vouched.len())).collect()
+    let asked = facts.vouched.len().saturating_add(facts.codes.len());
+    needs.into_iter().take(QUESTIONS_MAX.saturating_sub(asked)).collect()
 }

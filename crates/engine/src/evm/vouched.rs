@@ -1,11 +1,13 @@
-//! Contracts that no pack lists, and that a listed one vouches for when it is asked. An unlisted contract's word about itself is worth nothing.
+//! Contracts that no pack lists, and that a listed one proves: it vouches for them when it is asked, or they run its code. An unlisted contract's
+//! word about itself is worth nothing.
 
 use std::collections::BTreeSet;
 
 use alloy_primitives::Address;
 
 use super::EvmFacts;
-use crate::rules::compile::ProofRule;
+use crate::rules::compile::{Proof, ProofRule};
+use crate::rules::file::ProvingAnswer;
 use crate::rules::{ChainRules, ProvedContracts};
 
 /// What the answers so far prove.
@@ -26,10 +28,21 @@ pub fn evidence(facts: &EvmFacts, listed: &ChainRules) -> BTreeSet<String> {
 }
 
 fn met<'a>(facts: &'a EvmFacts, listed: &'a ChainRules) -> impl Iterator<Item = (Address, &'a ProofRule)> {
-    facts.vouched.iter().flat_map(move |((asked, selector, contract), word)| {
+    let answered = facts.vouched.iter().flat_map(move |((asked, selector, contract), word)| {
         let is_met = move |rule: &&ProofRule| {
-            rule.asked == *asked && rule.selector == *selector && word.is_some_and(|word| rule.is_met_by(word))
+            let is_met_by = |answer: ProvingAnswer| word.is_some_and(|word| answer.is_met_by(word));
+            matches!(&rule.proof, Proof::Answer { selector: its, answer, .. }
+                if rule.by == *asked && its == selector && is_met_by(*answer))
         };
         listed.proofs().iter().filter(is_met).map(move |rule| (*contract, rule))
-    })
+    });
+    let coded = facts.codes.iter().flat_map(move |(contract, code)| {
+        let is_met = move |rule: &&ProofRule| match (&rule.proof, code) {
+            (Proof::Code { proxies }, Some(code)) if proxies.is_empty() => code.is_minimal_proxy_to(rule.by),
+            (Proof::Code { proxies }, Some(code)) => code.is_proxy_of_beacon(proxies, rule.by),
+            _ => false,
+        };
+        listed.proofs().iter().filter(is_met).map(move |rule| (*contract, rule))
+    });
+    answered.chain(coded)
 }

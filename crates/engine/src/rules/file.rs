@@ -3,6 +3,7 @@
 mod proof;
 mod recorded;
 mod signatures;
+mod surface;
 
 use std::collections::BTreeMap;
 
@@ -12,6 +13,7 @@ use toml::Spanned;
 pub use proof::{AskedAt, ProofRow, ProvingAnswer};
 pub use recorded::{RecordedCall, RecordedInstruction, RecordedLog, RecordedRow};
 pub use signatures::{OneOrMore, Signatures};
+pub use surface::SurfaceRow;
 
 use crate::asset::NftKind;
 use crate::role::Role;
@@ -83,6 +85,8 @@ pub struct PackFile {
     pub case: Vec<CaseRow>,
     #[serde(default)]
     pub recorded: Vec<RecordedRow>,
+    #[serde(default)]
+    pub surface: Vec<SurfaceRow>,
 }
 
 /// A small transaction in words, and how it must be read. `crate::cases` tells what the words mean.

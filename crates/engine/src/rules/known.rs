@@ -7,7 +7,7 @@ use std::sync::Arc;
 use alloy_primitives::Address;
 
 use super::compile::{CallRule, RulePlace};
-use super::{ChainRules, Holder};
+use super::{ChainRules, Holder, Standing};
 
 /// Contracts that no pack lists in a role, with the packs that know them all the same.
 pub type ProvedContracts = BTreeMap<Address, Vec<Holder>>;
@@ -55,9 +55,16 @@ impl<'a> Known<'a> {
         !self.listed.holders(contract).is_empty()
     }
 
-    /// The pack of a contract that none lists by itself: it was made by a listed factory for anybody, or another contract vouches for it.
+    /// The pack of a contract that none lists by itself: it was made by a listed factory for anybody, another contract vouches for it, or it runs a
+    /// listed contract's code.
     pub fn open(&self, contract: Address) -> Option<usize> {
         open_pack(self.holders(contract))
+    }
+
+    /// Whether nothing is known of the contract but that it runs a listed one's code.
+    pub fn is_copy(&self, contract: Address) -> bool {
+        let holders = self.holders(contract);
+        !holders.is_empty() && holders.iter().all(|holder| holder.standing == Standing::Copy)
     }
 }
 
@@ -77,5 +84,8 @@ impl Deref for Known<'_> {
 
 /// The pack, where each of them only knows that anybody may have the contract made.
 pub fn open_pack(holders: &[Holder]) -> Option<usize> {
-    holders.first().filter(|_| holders.iter().all(|holder| holder.is_open)).map(|holder| holder.pack)
+    holders
+        .first()
+        .filter(|_| holders.iter().all(|holder| holder.standing != Standing::Listed))
+        .map(|holder| holder.pack)
 }

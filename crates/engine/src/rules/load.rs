@@ -13,12 +13,13 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use toml::Spanned;
 
-use super::compile::{self, AccrualRule, ActorRule, CallRule, EventRule, ProofRule, RebaseRule, RulePlace};
-use super::file::{EVERY_CHAIN, PackFile, TransferDirection, TransferRow};
+use super::compile::{self, AccrualRule, ActorRule, CallRule, EventRule, Proof, ProofRule, RebaseRule, RulePlace};
+use super::file::{EVERY_CHAIN, PackFile, ProofRow, TransferDirection, TransferRow};
 use super::filter::PrefixFilter;
 use super::solana::{self, SOLANA, SolanaRules};
 use super::{
-    ChainRules, Factory, Families, Fault, Holder, Lines, Pack, Rules, SharedAddresses, TransferRule, fold_symbol,
+    ChainRules, Factory, Families, Fault, Holder, Lines, Pack, Rules, SharedAddresses, Standing, TransferRule,
+    fold_symbol,
 };
 use crate::category::Category;
 
@@ -32,8 +33,18 @@ const CREATED_MAX: u64 = 5_000;
 /// Chains on which an address is computed otherwise from who made it.
 const OTHER_CREATE: [&str; 3] = ["zksync", "abstract", "lens"];
 
+/// Whether the contracts that brands list are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Lists {
+    #[default]
+    Whole,
+    /// Only those that vouch for others when they are asked, to measure what rules and proofs read by themselves.
+    LeftOut,
+}
+
 #[derive(Default)]
 pub(super) struct Loader {
+    lists: Lists,
     packs: Vec<Pack>,
     events: B256Map<Vec<EventRule>>,
     calls: SelectorMap<Vec<CallRule>>,
@@ -81,8 +92,15 @@ impl PackSource<'_> {
 }
 
 impl Loader {
+    pub(super) fn new(lists: Lists) -> Self {
+        Self { lists, ..Self::default() }
+    }
+
     pub(super) fn load(mut self, packs: &[(&str, &str)], tokens: &[(&str, &str)]) -> Result<Rules, Vec<Fault>> {
         let mut digest = Sha256::new();
+        if self.lists == Lists::LeftOut {
+            digest.update(b"without lists");
+        }
         let mut seen = BTreeSet::new();
         for (stem, text) in packs {
             digest_file(&mut digest, stem, text);
@@ -278,6 +296,10 @@ impl Loader {
 
     fn contracts(&mut self, source: &PackSource<'_>, pack: usize, file: &PackFile) {
         for (role, chains) in &file.contracts {
+            let is_asked = || file.proof.iter().filter_map(ProofRow::by).any(|by| by.get_ref() == role);
+            if self.lists == Lists::LeftOut && !file.standard && !is_asked() {
+                continue;
+            }
             let is_quiet = file.quiet.contains(role);
             let is_account = is_custodial(file, role);
             let shared: Arc<str> = role.as_str().into();
@@ -286,7 +308,8 @@ impl Loader {
                     if slug == SOLANA {
                         match solana::key(text.get_ref()) {
                             Ok(key) => {
-                                let holder = Holder { pack, role: Arc::clone(&shared), is_quiet, is_open: false };
+                                let holder =
+                                    Holder { pack, role: Arc::clone(&shared), is_quiet, standing: Standing::Listed };
                                 self.solana.accounts.entry(key).or_default().push(holder);
                             }
                             Err(what) => {
@@ -298,7 +321,8 @@ impl Loader {
                     match compile::address(text.get_ref()) {
                         Ok(address) => {
                             let chain = self.chains.entry(slug.clone()).or_default();
-                            let holder = Holder { pack, role: Arc::clone(&shared), is_quiet, is_open: false };
+                            let holder =
+                                Holder { pack, role: Arc::clone(&shared), is_quiet, standing: Standing::Listed };
                             let directory = if is_account { &mut chain.accounts } else { &mut chain.contracts };
                             directory.own.entry(address).or_default().push(holder);
                         }
@@ -369,6 +393,7 @@ impl Loader {
             }
             let role: Arc<str> = row.role.get_ref().as_str().into();
             let is_quiet = file.quiet.contains(row.role.get_ref());
+            let standing = if row.governed { Standing::Listed } else { Standing::Open };
             for (slug, text) in row.at.iter().flat_map(|(slug, all)| all.iter().map(move |text| (slug, text))) {
                 let follows = slug != EVERY_CHAIN && !OTHER_CREATE.contains(&slug.as_str());
                 let factory = compile::address(text.get_ref()).and_then(|it| {
@@ -385,8 +410,13 @@ impl Loader {
                 // A contract counts what it makes from one.
                 for made in (1..=count).map(|nonce| factory.create(nonce)) {
                     let holders = chain.contracts.own.entry(made).or_default();
-                    if !holders.iter().any(|holder| holder.pack == pack) {
-                        holders.push(Holder { pack, role: Arc::clone(&role), is_quiet, is_open: !row.governed });
+                    if let Some(listed) = holders.iter().find(|holder| holder.pack == pack) {
+                        if row.governed && listed.role == role && listed.standing == Standing::Listed {
+                            let what = format!("{made} on {slug} follows from its factory: no list needs to repeat it");
+                            self.faults.push(source.fault(Some(row.role.span()), what));
+                        }
+                    } else {
+                        holders.push(Holder { pack, role: Arc::clone(&role), is_quiet, standing });
                     }
                 }
             }
@@ -396,33 +426,37 @@ impl Loader {
     /// After this pack's events, calls and contracts.
     fn proofs(&mut self, source: &PackSource<'_>, pack: usize, file: &PackFile) {
         for row in &file.proof {
-            let (function, mut topics) = match compile::proof(row) {
+            let (proof, mut topics) = match compile::proof(row) {
                 Ok(compiled) => compiled,
                 Err(what) => {
-                    let what = format!("`{}`: {what}", row.call.get_ref());
-                    self.faults.push(source.fault(Some(row.call.span()), what));
+                    self.faults
+                        .push(source.fault(Some(row.of.span()), format!("proof of `{}`: {what}", row.of.get_ref())));
                     continue;
                 }
             };
-            let (of, ask) = (row.of.get_ref(), row.ask.get_ref());
+            let of = row.of.get_ref();
             let is_here =
                 |at: usize, place: &RulePlace| at == pack && matches!(place, RulePlace::Role(role) if **role == **of);
             let events = self.events.values().flatten().filter(|rule| is_here(rule.pack, &rule.place));
             topics.extend(events.map(|rule| rule.topic0));
             let calls = self.calls.values().flatten().filter(|rule| is_here(rule.pack, &rule.place));
             let selectors: Vec<Selector> = calls.map(|rule| rule.selector).collect();
-            let proves = Holder { pack, role: of.as_str().into(), is_quiet: file.quiet.contains(of), is_open: true };
-            let asked = file.contracts.get(ask).into_iter().flatten().filter(|(slug, _)| *slug != SOLANA);
-            for (slug, text) in asked.flat_map(|(slug, all)| all.iter().map(move |text| (slug, text))) {
+            let standing = match &proof {
+                _ if row.governed => Standing::Listed,
+                Proof::Answer { .. } => Standing::Open,
+                Proof::Code { .. } => Standing::Copy,
+            };
+            let proves = Holder { pack, role: of.as_str().into(), is_quiet: file.quiet.contains(of), standing };
+            let by = row.by().map_or("", |by| by.get_ref().as_str());
+            let listed = file.contracts.get(by).into_iter().flatten().filter(|(slug, _)| *slug != SOLANA);
+            for (slug, text) in listed.flat_map(|(slug, all)| all.iter().map(move |text| (slug, text))) {
                 // An address that does not parse is a fault already.
-                let Ok(asked) = compile::address(text.get_ref()) else { continue };
+                let Ok(by_contract) = compile::address(text.get_ref()) else { continue };
                 self.chains.entry(slug.clone()).or_default().proofs.push(ProofRule {
-                    id: format!("proof: {} {ask} {}", source.stem, function.name),
+                    id: format!("proof: {} {by} {}", source.stem, proof.name()),
                     proves: proves.clone(),
-                    asked,
-                    selector: function.selector(),
-                    answer: row.answer,
-                    at: row.at,
+                    by: by_contract,
+                    proof: proof.clone(),
                     topics: topics.clone(),
                     selectors: selectors.clone(),
                 });
@@ -485,7 +519,7 @@ fn is_custodial(file: &PackFile, role: &String) -> bool {
     let events = file.event.iter().map(|row| &row.on);
     let calls = file.call.iter().map(|row| &row.on);
     let actors = file.actor.iter().map(|row| &row.on);
-    let asked = file.proof.iter().flat_map(|row| [row.of.get_ref(), row.ask.get_ref()]);
+    let asked = file.proof.iter().flat_map(|row| std::iter::once(&row.of).chain(row.by())).map(Spanned::get_ref);
     rows.peek().is_some()
         && rows.all(is_custody)
         && !events.chain(calls).chain(actors).chain(asked).any(|on| on == role)
@@ -538,7 +572,7 @@ fn roles(source: &PackSource<'_>, file: &PackFile) -> Vec<Fault> {
     let rebases = file.rebase.iter().flat_map(|row| {
         std::iter::once((row.role.get_ref(), &row.role)).chain(row.by.iter().map(|by| (by, &row.role)))
     });
-    let asked = file.proof.iter().map(|row| (row.ask.get_ref(), &row.ask));
+    let asked = file.proof.iter().filter_map(ProofRow::by).map(|by| (by.get_ref(), by));
     let made: BTreeSet<&String> = file.created.iter().map(|row| row.role.get_ref()).collect();
     let has_contracts = |role: &String| {
         let is_proved = || file.proof.iter().any(|row| row.of.get_ref() == role);
@@ -560,7 +594,7 @@ fn roles(source: &PackSource<'_>, file: &PackFile) -> Vec<Fault> {
         faults.push(source.fault(Some(at.span()), what));
     }
     for (role, at) in asked.filter(|(role, _)| !file.contracts.contains_key(*role)) {
-        let what = format!("role `{role}` is asked, which lists no contracts");
+        let what = format!("role `{role}` proves others, and lists no contracts");
         faults.push(source.fault(Some(at.span()), what));
     }
     for role in &file.vouches {
@@ -577,7 +611,7 @@ fn roles(source: &PackSource<'_>, file: &PackFile) -> Vec<Fault> {
     let listed = file.contracts.iter().map(|(role, chains)| (role, chains.values().flatten().next()));
     let created = file.created.iter().map(|row| (row.role.get_ref(), Some(&row.role)));
     let proved = file.proof.iter().map(|row| (row.of.get_ref(), Some(&row.of)));
-    used.extend(file.proof.iter().map(|row| row.ask.get_ref().as_str()));
+    used.extend(file.proof.iter().filter_map(ProofRow::by).map(|by| by.get_ref().as_str()));
     for (role, first) in listed.chain(created).chain(proved).filter(|(role, _)| !used.contains(role.as_str())) {
         let first = first.map(Spanned::span);
         let what = format!("no rule uses role `{role}`; where its contracts only lend their word, `vouches` says so");
@@ -591,7 +625,8 @@ mod tests {
     use super::*;
 
     fn fault_of(pack: &str) -> String {
-        let faults = Rules::with_more(&[("mine".to_owned(), pack.to_owned())]).expect_err("a broken pack is refused");
+        let packs: Vec<(&str, &str)> = Rules::embedded_packs().chain([("mine", pack)]).collect();
+        let faults = Rules::of(&packs).expect_err("a broken pack is refused");
         faults.into_iter().map(|fault| fault.to_string()).collect::<Vec<_>>().join("\n")
     }
 

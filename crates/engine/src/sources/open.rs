@@ -1,4 +1,4 @@
-//! How far a contract is believed that no pack lists by itself: a factory made it, or another contract vouches for it.
+//! How far a contract is believed that no pack lists by itself: a factory made it, another contract vouches for it, or it runs a listed one's code.
 //!
 //! Its code is the protocol's, but anybody may have one made, with a token or an asset of his own that moves something else when it is paid. So it is as
 //! good as listed only for what moved between it, or other contracts of its protocol, and the wallet; never for a loan, since anybody may lend; and for
@@ -37,6 +37,7 @@ pub fn raised(scene: &EvmScene<'_>, rules: &Rules, claim: Opinion) -> Opinion {
     if !is_between_them || is_loan || belief::is_return(claim.category) && !gives_up {
         return claim;
     }
-    let protocol = claim.protocol.clone().or_else(|| rules.protocol(pack));
+    let is_copy = scene.known.is_copy(speaker);
+    let protocol = claim.protocol.clone().or_else(|| rules.protocol(pack)).filter(|_| !is_copy);
     Opinion { strength: Strength::Verified, speaker: None, protocol, ..claim }
 }

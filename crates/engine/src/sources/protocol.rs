@@ -196,7 +196,7 @@ pub fn named(scene: &EvmScene<'_>, rules: &Rules) -> Option<Arc<str>> {
 }
 
 fn by_own_event(scene: &EvmScene<'_>, rules: &Rules, log: &Log) -> Option<Arc<str>> {
-    let topic0 = log.topic0().filter(|topic0| rules.is_own(topic0))?;
+    let topic0 = log.topic0().filter(|topic0| rules.is_own(topic0) && !scene.known.is_copy(log.address))?;
     let tells = |rule: &&EventRule| {
         rule.own && rule.layout.fits(log) && is_for_perspective(scene, &rule.who, &LogWords(log, None)) && scene.acts
     };
@@ -214,5 +214,6 @@ pub fn called(scene: &EvmScene<'_>, rules: &Rules) -> Option<Arc<str>> {
 
 /// The name of a contract that some pack lists, or that another contract vouches for.
 fn name_of(scene: &EvmScene<'_>, rules: &Rules, contract: Address) -> Option<Arc<str>> {
-    scene.known.vouchers(contract).chain(scene.known.open(contract)).find_map(|pack| rules.protocol(pack))
+    let open = scene.known.open(contract).filter(|_| !scene.known.is_copy(contract));
+    scene.known.vouchers(contract).chain(open).find_map(|pack| rules.protocol(pack))
 }

@@ -83,21 +83,31 @@ pub(crate) fn make_folder(config: &Config) -> anyhow::Result<()> {
 
 /// The embedded packs and, with `--rules DIR`, the operator's own. One broken pack refuses them all.
 fn rules(config: &Config) -> anyhow::Result<Rules> {
-    let mut more = Vec::new();
-    if let Some(folder) = &config.rules {
-        let entries = std::fs::read_dir(folder).with_context(|| format!("{} cannot be read", folder.display()))?;
-        for entry in entries {
-            let path = entry?.path();
-            if path.extension().is_some_and(|extension| extension == "toml") {
-                let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-                let text =
-                    std::fs::read_to_string(&path).with_context(|| format!("{} cannot be read", path.display()))?;
-                more.push((stem, text));
-            }
+    let instead = config.packs.as_deref().map(packs_in).transpose()?;
+    let more = config.rules.as_deref().map(packs_in).transpose()?.unwrap_or_default();
+    let base = instead.as_ref().map_or_else(|| Rules::embedded_packs().collect(), |packs| borrow(packs));
+    let packs: Vec<(&str, &str)> = base.into_iter().chain(borrow(&more)).collect();
+    Rules::with_lists(&packs, config.lists).map_err(|faults| refused("the rule packs are refused", &faults))
+}
+
+/// The packs in a folder, by their files' names without ending.
+fn packs_in(folder: &Path) -> anyhow::Result<Vec<(String, String)>> {
+    let mut packs = Vec::new();
+    let entries = std::fs::read_dir(folder).with_context(|| format!("{} cannot be read", folder.display()))?;
+    for entry in entries {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "toml") {
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let text = std::fs::read_to_string(&path).with_context(|| format!("{} cannot be read", path.display()))?;
+            packs.push((stem, text));
         }
-        more.sort();
     }
-    Rules::with_more(&more).map_err(|faults| refused("the rule packs are refused", &faults))
+    packs.sort();
+    Ok(packs)
+}
+
+fn borrow(packs: &[(String, String)]) -> Vec<(&str, &str)> {
+    packs.iter().map(|(stem, text)| (stem.as_str(), text.as_str())).collect()
 }
 
 fn treatments() -> anyhow::Result<Treatments> {

@@ -1,13 +1,16 @@
 //! `taxon rules`
 
+mod coverage;
+
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use engine::cases::recorded;
-use engine::rules::Pack;
-use engine::rules::file::{InstructionRow, PackFile, ProvingAnswer, TransferDirection};
-use engine::{Category, Treatments};
+use engine::rules::file::{CreatedRow, InstructionRow, PackFile, ProofRow, ProvingAnswer, TransferDirection};
+use engine::rules::{EVERY_CHAIN, Pack};
+use engine::{Category, Rules, Treatments};
 
 use super::terminal::{print, table};
 use crate::app::knowledge;
@@ -21,6 +24,8 @@ pub(super) enum Command {
     List,
     /// A pack as documentation: what it is, where it stands, what each event means for tax, its cases
     Show { name: String },
+    /// What of a contract's ABI is read, what is silent and why, and what nobody has looked at
+    Coverage(coverage::Args),
 }
 
 pub(super) fn run(config: &Config, command: &Command) -> anyhow::Result<ExitCode> {
@@ -33,7 +38,8 @@ pub(super) fn run(config: &Config, command: &Command) -> anyhow::Result<ExitCode
     );
     match command {
         Command::Check => {
-            let faults = engine::cases::check(&knowledge);
+            let mut faults = engine::cases::check(&knowledge);
+            faults.extend(engine::coverage::faults(rules));
             if !faults.is_empty() {
                 let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
                 bail!("{} faults in the cases:\n{}", faults.len(), lines.join("\n"));
@@ -45,6 +51,7 @@ pub(super) fn run(config: &Config, command: &Command) -> anyhow::Result<ExitCode
             print(&format!(
                 "Of {with} packs with rules for events, calls or instructions, {without} name no recorded reading.\n"
             ));
+            print(&lists(rules, contracts));
         }
         Command::List => {
             let rows = rules.packs.iter().map(|pack| {
@@ -59,12 +66,52 @@ pub(super) fn run(config: &Config, command: &Command) -> anyhow::Result<ExitCode
             print(&totals);
         }
         Command::Show { name } => {
-            let pack = rules.packs.iter().find(|pack| pack.id == *name);
-            let pack = pack.with_context(|| format!("no pack is called `{name}`; `taxon rules list` names them"))?;
-            print(&page(pack, &knowledge.treatments));
+            print(&page(pack(rules, name)?, &knowledge.treatments));
         }
+        Command::Coverage(args) => return coverage::run(rules, args),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn pack<'a>(rules: &'a Rules, name: &str) -> anyhow::Result<&'a Pack> {
+    let pack = rules.packs.iter().find(|pack| pack.id == *name);
+    pack.with_context(|| format!("no pack is called `{name}`; `taxon rules list` names them"))
+}
+
+/// What stands on no list, and what is listed although a node could be asked.
+fn lists(rules: &Rules, contracts: usize) -> String {
+    let computed: u64 = rules.packs.iter().flat_map(|pack| &pack.file.created).map(made).sum();
+    let asked = rules.packs.iter().flat_map(|pack| pack.file.proof.iter().map(move |row| (pack, row)));
+    let vouched: BTreeMap<String, usize> = asked
+        .map(|(pack, row)| (format!("{} {}", pack.id, row.of.get_ref()), listed_and_vouched(&pack.file, row)))
+        .filter(|(_, count)| *count > 0)
+        .collect();
+    let total: usize = vouched.values().sum();
+    let named: Vec<String> = vouched.iter().map(|(role, count)| format!("{role} {count}")).collect();
+    let mut out = format!(
+        "{computed} more contracts are computed from their factories; a list that repeats one of those that only governance makes is refused.\n"
+    );
+    let _ = writeln!(
+        out,
+        "Of {contracts} listed contracts, {total} would be vouched for by a registry, and stay for states that no node has any more:\n  {}",
+        named.join(", ")
+    );
+    out
+}
+
+fn made(row: &CreatedRow) -> u64 {
+    let factories = row.at.values().map(Vec::len).sum::<usize>();
+    row.count.get_ref().saturating_mul(u64::try_from(factories).unwrap_or(u64::MAX))
+}
+
+/// Contracts of the role on chains where one is listed that can be asked about them.
+fn listed_and_vouched(file: &PackFile, row: &ProofRow) -> usize {
+    let asked = row.ask.as_ref().and_then(|ask| file.contracts.get(ask.get_ref()));
+    let (Some(listed), Some(asked)) = (file.contracts.get(row.of.get_ref()), asked) else {
+        return 0;
+    };
+    let is_asked = |slug: &String| asked.contains_key(slug) || asked.contains_key(EVERY_CHAIN);
+    listed.iter().filter(|(slug, _)| is_asked(slug)).map(|(_, rows)| rows.len()).sum()
 }
 
 /// A pack as a page to read: what it is, where it is deployed, what each of its rows means for tax, and the cases that show it.
@@ -78,6 +125,7 @@ fn page(pack: &Pack, treatments: &Treatments) -> String {
         let _ = writeln!(out, "\nChecked against\n  {}", file.links.join("\n  "));
     }
     places(file, &mut out);
+    surfaces(file, &mut out);
     rows(file, treatments, &mut out);
     if !file.case.is_empty() {
         let _ = writeln!(out, "\n## Cases");
@@ -144,15 +192,41 @@ fn places(file: &PackFile, out: &mut String) {
     proofs(file, out);
 }
 
-/// Whom to ask about contracts that are not listed.
+/// What proves contracts that are not listed.
 fn proofs(file: &PackFile, out: &mut String) {
     for row in &file.proof {
+        let of = row.of.get_ref();
         let answer = match row.answer {
             ProvingAnswer::True => "true",
             ProvingAnswer::NotZero => "not zero",
         };
-        let (of, ask, call) = (row.of.get_ref(), row.ask.get_ref(), row.call.get_ref());
-        let _ = writeln!(out, "\n{of}, where {ask} answers {call} with {answer}");
+        let _ = match (&row.ask, &row.call, &row.runs) {
+            (Some(ask), Some(call), _) => {
+                writeln!(out, "\n{of}, where {} answers {} with {answer}", ask.get_ref(), call.get_ref())
+            }
+            (_, _, Some(runs)) => writeln!(out, "\n{of}, where it runs the code of {} and no other", runs.get_ref()),
+            _ => Ok(()),
+        };
+    }
+}
+
+/// How much of what can be done there is known.
+fn surfaces(file: &PackFile, out: &mut String) {
+    if !file.surface.is_empty() {
+        let _ = writeln!(out, "\n## What can be done there");
+    }
+    for row in &file.surface {
+        let silent: usize = row.silent.values().map(Vec::len).sum();
+        let counts = format!("{} read, {silent} silent", row.read.len());
+        let unknown = match row.unknown.len() {
+            0 => "nothing unknown".to_owned(),
+            count => format!("{count} unknown"),
+        };
+        let _ = writeln!(out, "\n{}: {counts}, {unknown}\n  {}", row.on.get_ref(), row.abi);
+        for (why, entries) in &row.silent {
+            let entries: Vec<&str> = entries.iter().map(|entry| entry.get_ref().as_str()).collect();
+            let _ = writeln!(out, "  silent {why}\n         {}", entries.join("\n         "));
+        }
     }
 }
 
