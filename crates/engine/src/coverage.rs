@@ -179,3 +179,68 @@ fn silence<'a>(pack: &'a Pack, role: &str, entry: &Entry) -> Option<&'a str> {
     let mut reasons = rows.flat_map(|row| &row.silent);
     reasons.find(|(_, entries)| entries.iter().any(|one| *one.get_ref() == text)).map(|(why, _)| why.as_str())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PACK: &str = r#"
+name  = "Mine"
+about = "x"
+links = ["https://example.org/a", "https://example.org/b"]
+
+[contracts.pool]
+ethereum = ["0x00000000000000000000000000000000000000bb"]
+
+[[event]]
+on        = "pool"
+signature = "Staked(address indexed user, uint256 amount)"
+means     = "staking_deposit"
+who       = ["user"]
+out       = ["@counterparty=amount"]
+
+[[surface]]
+on   = "pool"
+abi  = "https://example.org/abi"
+read = ["event Staked(address,uint256)", "event Transfer(address,address,uint256)"]
+
+[surface.silent]
+"Its own event says what it did." = ["stake(uint256)"]
+"#;
+
+    fn said(change: (&str, &str)) -> Vec<String> {
+        let text = PACK.replacen(change.0, change.1, 1);
+        let rules = Rules::of(&[("mine", &text)]).expect("the pack loads");
+        faults(&rules).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn entries_divide_into_read_silent_and_unknown() {
+        let rules = Rules::of(&[("mine", PACK)]).expect("the pack loads");
+        assert_eq!(faults(&rules), []);
+        let pack = rules.packs.first().expect("it is there");
+        let entries = ["event Staked(address,uint256)", "stake(uint256)", "exit()"];
+        let entries = entries.map(|text| Entry::parse(text).expect("an entry"));
+        let Coverage { read, silent, unknown } = coverage(&rules, pack, "pool", entries.clone());
+        let [staked, stake, exit] = entries;
+        assert_eq!(read, [(staked, "mine".to_owned())]);
+        assert_eq!(silent, [(stake, "Its own event says what it did.".to_owned())]);
+        assert_eq!(unknown, [exit]);
+    }
+
+    #[test]
+    fn a_row_that_divides_otherwise_is_refused_with_its_line() {
+        for (change, expected) in [
+            (("stake(uint256)", "event Staked(address,uint256)"), "is read at role `pool`, by mine"),
+            (("event Transfer(address,address,uint256)", "exit()"), "no rule reads `exit()` at role `pool`"),
+            (("\"stake(uint256)\"", "\"exit()\", \"exit()\""), "`exit()` stands twice"),
+            (("stake(uint256)", "stake(uint)"), "is not as an ABI writes it"),
+            (("stake(uint256)", "stake("), "does not parse"),
+            (("on   = \"pool\"", "on   = \"gauge\""), "the pack knows no contract in role `gauge`"),
+        ] {
+            let said = said(change);
+            assert!(said.iter().any(|fault| fault.contains(expected)), "{expected}: {said:?}");
+            assert!(said.iter().all(|fault| fault.starts_with("mine.toml:")), "{said:?}");
+        }
+    }
+}

@@ -9,21 +9,25 @@ mod facts;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use alloy_primitives::{Address, B256, Bytes, U64, U160, U256, address, keccak256};
+use alloy_primitives::{Address, B256, Bytes, U64, U160, U256, address, hex, keccak256};
+use engine::evm::code::Code;
 use engine::evm::json::Log;
 use engine::evm::movements::{APPROVAL, TRANSFER_SINGLE};
 use engine::evm::trace::InternalTransfer;
 use engine::evm::{EvmFacts, InternalValue};
 use engine::rules::abi;
 use engine::rules::compile::{
-    self, CallRule, CallShape, EventRule, EventShape, Field, LegSpec, LegSubject, RulePlace, Who,
+    self, CallRule, CallShape, EventRule, EventShape, Field, LegSpec, LegSubject, Proof, RulePlace, Who,
 };
-use engine::{Account, Block, Category, Classification, Facts, Knowledge, Missing, Policy, Question, Rules};
+use engine::{
+    Account, Block, Category, Classification, Facts, Knowledge, Missing, Policy, Question, Rules, Treatments,
+};
 
 const WALLET: Address = address!("00000000000000000000000000000000000000AA");
 const STRANGER: Address = address!("00000000000000000000000000000000000000BB");
 const THIRD: Address = address!("00000000000000000000000000000000000000CC");
 const TOKEN: Address = address!("00000000000000000000000000000000000000DD");
+const BEACON: Address = address!("00000000000000000000000000000000000000EE");
 const USDC: Address = address!("A0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48");
 const DAI: Address = address!("6B175474E89094C44Da98b954EedeAC495271d0F");
 const AMOUNT: u64 = 1_234_567_890_123;
@@ -464,8 +468,12 @@ fn loan(vault: Address) -> Vec<Log> {
 fn what_is_vouched_for_is_believed_only_of_what_moves_between_it_and_the_wallet() {
     let knowledge = Knowledge::embedded().expect("embedded packs load");
     let proof = |call: &str| {
-        let found = knowledge.rules.on("ethereum").proofs().iter().find(|rule| rule.id.ends_with(call));
-        found.map(|rule| (rule.asked, rule.selector.0, STRANGER)).expect("a pack asks that")
+        let mut rules = knowledge.rules.on("ethereum").proofs().iter().filter(|rule| rule.id.ends_with(call));
+        let asked = rules.find_map(|rule| match &rule.proof {
+            Proof::Answer { selector, .. } => Some((rule.by, selector.0, STRANGER)),
+            Proof::Code { .. } => None,
+        });
+        asked.expect("a pack asks that")
     };
     let read = |asked: Option<&str>, logs: Vec<Log>| {
         let mut facts = facts::of(WALLET, STRANGER, logs);
@@ -479,10 +487,92 @@ fn what_is_vouched_for_is_believed_only_of_what_moves_between_it_and_the_wallet(
         assert!(read(Some(call), withdrawal(STRANGER, THIRD)).1, "{call}: somebody else pays");
     }
     assert!(read(Some("isProxy"), loan(STRANGER)).1, "anybody may lend, and never ask for it back");
+    // A market that only whoever governs the protocol can enter: `Borrow(borrower, amount, …)`, nothing indexed.
+    let wallet = u64::try_from(U256::from_be_bytes(WALLET.into_word().0)).expect("a small address");
+    let borrowed = logged(STRANGER, "Borrow(address,uint256,uint256,uint256)", 0, &[wallet, AMOUNT, AMOUNT, AMOUNT]);
+    let lent = || vec![moved(USDC, STRANGER, WALLET, AMOUNT), borrowed.clone()];
+    assert!(read(None, lent()).1, "nobody vouches for it");
+    assert_eq!(read(Some("compound-v2 comptroller markets"), lent()), (Category::Borrow, false));
     let withdrawn = logged(STRANGER, "Withdraw(address,uint256)", 1, &[AMOUNT]);
     let returned = vec![moved(USDC, STRANGER, WALLET, AMOUNT), withdrawn];
     let right = (Category::StakingWithdraw, true);
     assert_eq!(read(Some("isGaugeFromFactory"), returned), right, "somebody else may have put it in");
+}
+
+const COPIED: &str = r#"
+name  = "Copied"
+about = "Vaults that anybody can copy."
+links = ["https://example.org/a", "https://example.org/b"]
+
+[contracts.vault_code]
+ethereum = ["0x2157A7894439191e520825fe9399aB8655E0f708"]
+
+[contracts.beacon]
+ethereum = ["BEACON"]
+
+[[proof]]
+of   = "vault"
+runs = "vault_code"
+
+[[proof]]
+of      = "vault"
+runs    = "beacon"
+proxies = ["0xf1885eda54b7a053318cd41e2093220dab15d65381b1157a3633a83bfd5c9239"]
+
+[[event]]
+on        = "vault"
+signature = "Withdraw(address indexed sender, address indexed receiver, address indexed owner, uint256 assets, uint256 shares)"
+means     = "vault_withdraw"
+who       = ["owner"]
+out       = ["@token=shares"]
+in        = ["@exact=assets"]
+
+[[event]]
+on        = "vault"
+signature = "Borrow(address indexed account, uint256 assets)"
+means     = "borrow"
+who       = ["account"]
+in        = ["@exact=assets"]
+"#;
+
+/// Anybody can deploy a listed contract's code: it proves what the code does, and names no brand.
+#[test]
+fn a_copy_of_a_listed_contract_is_believed_of_what_it_pays_and_has_no_name() {
+    let pack = COPIED.replace("BEACON", &BEACON.to_string());
+    let rules = Rules::of(&[("copied", &pack)]).expect("the pack loads");
+    let knowledge = Knowledge::new(rules, Treatments::us().expect("the table loads"), []);
+    let implementation = address!("2157A7894439191e520825fe9399aB8655E0f708");
+    let clone = |target: Address| {
+        let (before, behind) = (hex!("363d3d373d3d3d363d73"), hex!("5af43d82803e903d91602b57fd5bf3"));
+        [before.as_slice(), target.as_slice(), &behind].concat()
+    };
+    let read = |code: Option<Code>, logs: Vec<Log>| {
+        let mut facts = facts::of(WALLET, STRANGER, logs);
+        facts.codes.insert(STRANGER, code);
+        let question = Question { explain: true, ..question() };
+        let answer = classified(facts, &question, &knowledge).expect("it is the wallet's");
+        let is_proved = answer.evidence.iter().flatten().any(|row| row.rule.starts_with("proof: copied"));
+        assert_eq!(answer.protocol, None);
+        (answer.category, answer.needs_review, is_proved)
+    };
+    let is = |code: &[u8], beacon: B256| Some(Code::new(code, beacon));
+    let (copied, right) = (is(&clone(implementation), B256::ZERO), (Category::VaultWithdraw, false, true));
+    assert_eq!(read(copied.clone(), withdrawal(STRANGER, STRANGER)), right);
+    assert!(read(copied.clone(), withdrawal(STRANGER, THIRD)).1, "somebody else pays");
+    assert!(read(copied, loan(STRANGER)).1, "anybody may lend, and never ask for it back");
+    let follows = is(&[1, 2, 3], BEACON.into_word());
+    assert_eq!(read(follows, withdrawal(STRANGER, STRANGER)), right);
+    for (code, why) in [
+        (None, "no node could say"),
+        (is(&[], B256::ZERO), "it destroyed itself"),
+        (is(&clone(THIRD), B256::ZERO), "it runs somebody else's code"),
+        (is(&clone(STRANGER), B256::ZERO), "it runs itself"),
+        (is(&[7, 7], BEACON.into_word()), "its own code may do anything with the beacon's slot"),
+        (is(&[1, 2, 3], THIRD.into_word()), "it follows somebody else's beacon"),
+    ] {
+        let (_, needs_review, is_proved) = read(code, withdrawal(STRANGER, STRANGER));
+        assert!(needs_review && !is_proved, "{why}");
+    }
 }
 
 /// The same of what a listed factory makes for anybody: a vault of Euler, known by its place among them.

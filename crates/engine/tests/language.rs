@@ -11,8 +11,8 @@ use engine::cases;
 use engine::classification::Side;
 use engine::evm::json::Log;
 use engine::evm::movements::TRANSFER;
-use engine::rules::Known;
 use engine::rules::abi::{Signature, encode};
+use engine::rules::{Known, Lists};
 use engine::{Account, Category, Facts, Knowledge, Missing, Question, Rules, Treatments};
 use proptest::prelude::*;
 
@@ -145,8 +145,12 @@ fn constructs_that_nobody_knows_are_refused() {
         (&created("pool", 1).replace("ethereum", "zksync"), 17, "do not follow from a count"),
         (&proof("pool", "pool", "isPool(address,address)"), 17, "`isPool(address,address)`: the contract in question"),
         (&proof("pool", "pool", "isPool(bytes32)"), 17, "the contract in question is the only argument"),
-        (&proof("pool", "registry", "isPool(address)"), 16, "role `registry` is asked, which lists no contracts"),
+        (&proof("pool", "registry", "isPool(address)"), 16, "role `registry` proves others, and lists no contracts"),
         (&proof("gauge", "pool", "isPool(address)"), 15, "no rule uses role `gauge`; where"),
+        ("\n[[proof]]\nof = \"pool\"\n", 15, "either `ask` and `call`, or `runs`"),
+        ("\n[[proof]]\nof = \"pool\"\nruns = \"pool\"\ngoverned = true\n", 15, "which nobody governs"),
+        ("\n[[proof]]\nof = \"pool\"\nruns = \"code\"\n", 16, "role `code` proves others, and lists no contracts"),
+        ("\n[[proof]]\nof = \"pool\"\nruns = \"pool\"\nproxies = [\"0x12\"]\n", 15, "`0x12` is no hash of code"),
         (&format!("{}logs = [\"Swap(\"]\n", proof("pool", "pool", "isPool(address)")), 17, "`isPool(address)`: "),
         (&nft.repeat(2), 21, "another row says how 0x00000000000000000000000000000000000000bb logs its tokens"),
     ] {
@@ -183,6 +187,28 @@ fn what_a_factory_made_has_the_role_that_its_pack_gives_it_unless_it_is_listed()
     let rules = Rules::of(&[("mine", &listed)]).expect("it loads");
     let known = Known::from(rules.on("ethereum"));
     assert!(known.holds_role(last, 0, "pool") && !known.holds_role(last, 0, "exchange"));
+}
+
+#[test]
+fn a_list_repeats_nothing_that_only_governance_has_made() {
+    let made = address!("2c4bd064b998838076fa341a83d007fc2fa50957");
+    let listed = CONTRACTS.replace("0x00000000000000000000000000000000000000bb", &made.to_string());
+    let pack = |more: &str| format!("{HEAD}vouches = [\"pool\"]\n{listed}{}{more}", created("pool", 10));
+    Rules::of(&[("mine", &pack(""))]).expect("what anybody may have made is believed more once it is listed");
+    let said = refused(&pack("governed = true\n"));
+    assert!(said.contains(&format!("{made} on ethereum follows from its factory")), "{said}");
+}
+
+#[test]
+fn without_lists_only_contracts_that_prove_others_are_known() {
+    let pack =
+        format!("{HEAD}vouches = [\"pool\", \"gauge\"]\n{CONTRACTS}{}", proof("gauge", "pool", "isGauge(address)"));
+    let pool_is_known = |pack: &str| {
+        let rules = Rules::with_lists(&[("mine", pack)], Lists::LeftOut).expect("it loads");
+        Known::from(rules.on("ethereum")).holds_role(POOL, 0, "pool")
+    };
+    assert!(pool_is_known(&pack), "it is asked about gauges");
+    assert!(!pool_is_known(&format!("{HEAD}vouches = [\"pool\"]\n{CONTRACTS}")));
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use engine::cases::{self, recorded};
 use engine::category::TABLE;
+use engine::coverage;
 use engine::rules::recorded::{RecordedReading, RecordedSource};
 use engine::rules::{Pack, Rules};
 use engine::{Category, Knowledge};
@@ -34,6 +35,13 @@ fn faults(pack: &str, text: &str) -> Vec<String> {
 fn every_case_of_every_pack_is_read_as_it_says() {
     let knowledge = Knowledge::embedded().expect("embedded packs load");
     let faults: Vec<String> = cases::check(&knowledge).iter().map(ToString::to_string).collect();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn every_pack_divides_an_abi_as_the_rules_do() {
+    let rules = Rules::embedded().expect("embedded packs load");
+    let faults: Vec<String> = coverage::faults(&rules).iter().map(ToString::to_string).collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 

@@ -71,8 +71,8 @@ impl EvmChain {
         let code = self.node.call("eth_getCode", json!([contract, block]));
         let beacon = self.node.call("eth_getStorageAt", json!([contract, BEACON_SLOT, block]));
         let (code, beacon) = tokio::join!(code, beacon);
-        let code = read::<Bytes>(&*code.ok()?, "code").ok()?;
-        Some(Code::new(&code, read::<B256>(&*beacon.ok()?, "storage").ok()?))
+        let code = read::<Bytes>(&code.ok()?, "code").ok()?;
+        Some(Code::new(&code, read::<B256>(&beacon.ok()?, "storage").ok()?))
     }
 
     pub(super) async fn balance(&self, account: Address, block: u64) -> BalanceChange {

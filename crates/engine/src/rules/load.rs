@@ -429,8 +429,8 @@ impl Loader {
             let (proof, mut topics) = match compile::proof(row) {
                 Ok(compiled) => compiled,
                 Err(what) => {
-                    self.faults
-                        .push(source.fault(Some(row.of.span()), format!("proof of `{}`: {what}", row.of.get_ref())));
+                    let at = row.call.as_ref().unwrap_or(&row.of);
+                    self.faults.push(source.fault(Some(at.span()), format!("`{}`: {what}", at.get_ref())));
                     continue;
                 }
             };

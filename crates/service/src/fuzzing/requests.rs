@@ -58,6 +58,8 @@ pub(crate) fn config(folder: &TempDir) -> Config {
         listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         data_dir: folder.path().to_owned(),
         rules: None,
+        packs: None,
+        lists: engine::rules::Lists::Whole,
         chains: None,
         cors_origins: Vec::new(),
         database: Database::Sqlite(folder.path().join("taxon.db")),

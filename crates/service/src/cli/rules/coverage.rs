@@ -139,9 +139,9 @@ fn entries(path: &Path) -> anyhow::Result<BTreeSet<Entry>> {
     let shown = path.display();
     let file = File::open(path).with_context(|| format!("{shown} cannot be opened"))?;
     let mut text = String::new();
-    let read = file.take(ABI_BYTES_MAX.saturating_add(1)).read_to_string(&mut text);
+    ensure!(file.metadata()?.len() <= ABI_BYTES_MAX, "{shown} is longer than {ABI_BYTES_MAX} bytes");
+    let read = file.take(ABI_BYTES_MAX).read_to_string(&mut text);
     read.with_context(|| format!("{shown} cannot be read as text"))?;
-    ensure!(text.len() as u64 <= ABI_BYTES_MAX, "{shown} is longer than {ABI_BYTES_MAX} bytes");
     let value: Value = serde_json::from_str(&text).with_context(|| format!("{shown} is no JSON"))?;
     if value.get("instructions").is_some() {
         let idl: Idl = serde_json::from_value(value).with_context(|| format!("{shown} is no IDL"))?;
