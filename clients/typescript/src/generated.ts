@@ -421,7 +421,7 @@ export interface components {
         /** @description The legs without which a category is not asserted. */
         NeededLegs: ("both" | "out" | "in" | "some" | "any") | string;
         /** @description What kind of NFT; present on NFT legs only. */
-        NftKind: ("erc721" | "erc1155" | "cryptopunk" | "spl_nft" | "compressed_nft") | string;
+        NftKind: ("erc721" | "erc1155" | "erc6909" | "cryptopunk" | "spl_nft" | "compressed_nft") | string;
         /** @description The whole of a transaction of several steps. Further fields may come. */
         Parent: {
             category: components["schemas"]["Category"];

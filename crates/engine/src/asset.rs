@@ -88,6 +88,7 @@ impl Serialize for Account {
 pub enum NftKind {
     Erc721,
     Erc1155,
+    Erc6909,
     Cryptopunk,
     SplNft,
     CompressedNft,

@@ -7,14 +7,15 @@ use std::fmt;
 use alloy_primitives::B256;
 use toml::Spanned;
 
-use crate::evm::movements::{APPROVAL, DEPOSIT, TRANSFER, TRANSFER_BATCH, TRANSFER_SINGLE, WITHDRAWAL};
+use crate::evm::movements::{APPROVAL, DEPOSIT, TRANSFER, TRANSFER_BATCH, TRANSFER_OF_ID, TRANSFER_SINGLE, WITHDRAWAL};
 use crate::rules::abi::Signature;
 use crate::rules::compile::RulePlace;
 use crate::rules::file::SurfaceRow;
 use crate::rules::{Fault, Pack, Rules};
 
 /// Logs that are read of any contract: what moved, was wrapped or allowed.
-const READ_ANYWHERE: [B256; 6] = [TRANSFER, TRANSFER_SINGLE, TRANSFER_BATCH, APPROVAL, DEPOSIT, WITHDRAWAL];
+const READ_ANYWHERE: [B256; 7] =
+    [TRANSFER, TRANSFER_SINGLE, TRANSFER_BATCH, TRANSFER_OF_ID, APPROVAL, DEPOSIT, WITHDRAWAL];
 /// Who is named as the reader of these.
 const MOVEMENTS: &str = "movements";
 

@@ -84,6 +84,19 @@ fn erc1155_moves_one_or_many_ids() {
 }
 
 #[test]
+fn erc6909_moves_amounts_of_an_id() {
+    let moved = "Transfer(address,address,address,uint256,uint256)";
+    let parties = [WALLET.into_word(), OTHER.into_word(), word(5)];
+    let claims = with(vec![log(TOKEN, moved, &parties, &[OTHER.into_word(), word(30)])]);
+    let id = Asset::Nft { contract: TOKEN.into(), id: U256::from(5), kind: NftKind::Erc6909 };
+    assert_eq!(one(&claims), (id, WALLET, OTHER, 30));
+    let nothing = with(vec![log(TOKEN, moved, &parties, &[OTHER.into_word(), word(0)])]);
+    assert_eq!(movements(&nothing), []);
+    let cut = with(vec![log(TOKEN, moved, &parties, &[OTHER.into_word()])]);
+    assert_eq!(movements(&cut), []);
+}
+
+#[test]
 fn a_punk_is_named_by_a_later_log() {
     let (seller, buyer) = (WALLET.into_word(), OTHER.into_word());
     let facts = with(vec![

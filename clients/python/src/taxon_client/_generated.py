@@ -114,7 +114,7 @@ The legs without which a category is not asserted.
 """
 
 
-NftKind = TypeAliasType("NftKind", Literal["erc721", "erc1155", "cryptopunk", "spl_nft", "compressed_nft"] | str)
+NftKind = TypeAliasType("NftKind", Literal["erc721", "erc1155", "erc6909", "cryptopunk", "spl_nft", "compressed_nft"] | str)
 """
 What kind of NFT; present on NFT legs only.
 """

@@ -17,6 +17,8 @@ pub const TRANSFER: B256 = b256!("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a1
 pub const APPROVAL: B256 = b256!("8c5be1e5ebec7d5bd14f71427d1e84f3dd0314c0f7b2291e5b200ac8c7c3b925");
 pub const TRANSFER_SINGLE: B256 = b256!("c3d58168c5ae7397731d063d5bbf3d657854427343f4c083240f7aacaa2d0f62");
 pub const TRANSFER_BATCH: B256 = b256!("4a39dc06d4c0dbc64b70af90fd698a233a518aa5d07e595d983b8c0526c8f7fb");
+/// ERC-6909: `Transfer(address caller, address indexed sender, address indexed receiver, uint256 indexed id, uint256 amount)`
+pub const TRANSFER_OF_ID: B256 = b256!("1b3d7edb2e9c0b0e7c525b20aaaef0f5940d2ed71663c7d39266ecafac728859");
 pub const DEPOSIT: B256 = b256!("e1fffcc4923d04b559f4d29a8bfc6cda04eb5b0d3c460751c2402c5c5cc9109c");
 pub const WITHDRAWAL: B256 = b256!("7fcf532c15f0a6db0bd6d0e038bea71d30d808c7d98cb3bf7268a95bf5081b65");
 /// Polygon's own log of a native move: `LogTransfer(token, from, to, amount, …)`.
@@ -48,6 +50,7 @@ pub fn movements(facts: &EvmFacts, known: &Known<'_>) -> Vec<Movement> {
             TRANSFER => found.extend(transfer(log, position, facts)),
             TRANSFER_SINGLE => found.extend(erc1155_single(log, position)),
             TRANSFER_BATCH => erc1155_batch(log, position, &mut found),
+            TRANSFER_OF_ID => found.extend(erc6909(log, position)),
             _ => {}
         }
     }
@@ -163,6 +166,7 @@ fn is_read(log: &Log) -> bool {
             _ => false,
         },
         Some(TRANSFER_SINGLE) => erc1155_parties(log).is_some() && log.data.len() >= 64,
+        Some(TRANSFER_OF_ID) => log.topics.len() == 4 && has_parties(1) && log.data.len() >= 64,
         Some(TRANSFER_BATCH) => {
             let lengths = word_array(log, 0).zip(word_array(log, 1)).map(|(ids, amounts)| (ids.len(), amounts.len()));
             erc1155_parties(log).is_some() && lengths.is_some_and(|(ids, amounts)| ids == amounts)
@@ -245,6 +249,14 @@ fn erc1155_batch(log: &Log, position: usize, found: &mut Vec<Movement>) {
     for (id, amount) in ids.into_iter().zip(amounts).filter(|(_, amount)| !amount.is_zero()) {
         found.push(movement(nft(log.address, id, NftKind::Erc1155), from, to, amount, Seen::Log(position)));
     }
+}
+
+/// Many tokens in one contract, each by its id and in amounts.
+fn erc6909(log: &Log, position: usize) -> Option<Movement> {
+    let (from, to) = (log.topic_address(1)?, log.topic_address(2)?);
+    let id = U256::from_be_bytes(log.topics.get(3)?.0);
+    let amount = log.data_u256(1).filter(|amount| !amount.is_zero())?;
+    Some(movement(nft(log.address, id, NftKind::Erc6909), from, to, amount, Seen::Log(position)))
 }
 
 fn erc1155_parties(log: &Log) -> Option<(Address, Address)> {

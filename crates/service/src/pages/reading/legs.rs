@@ -99,6 +99,7 @@ fn nft(kind: NftKind) -> &'static str {
     match kind {
         NftKind::Erc721 => "NFT (ERC-721)",
         NftKind::Erc1155 => "NFT (ERC-1155)",
+        NftKind::Erc6909 => "token (ERC-6909)",
         NftKind::Cryptopunk => "NFT (CryptoPunk)",
         NftKind::SplNft => "NFT (SPL)",
         NftKind::CompressedNft => "NFT (compressed)",
