@@ -93,3 +93,60 @@ async fn where_no_node_has_the_state_of_that_block_the_head_tells() {
     let answer = stake(&[is_gauge(&then(), None), is_gauge("latest", Some(&yes()))]).await;
     assert!(is_staked(&answer), "{answer:?}");
 }
+
+/// What Yearn's vaults of version 3.0.4 run, on every chain.
+const VAULT_CODE: &str = "d8063123BBA3B480569244AE66BFE72B6c84b00d";
+/// `Withdraw(address indexed sender, address indexed receiver, address indexed owner, uint256 assets, uint256 shares)`
+const WITHDRAW: &str = "0xfbde797d201c681b91056529119e0b02407c7bb96a4a2c75c01fc9667232c8db";
+const BEACON_SLOT: &str = "0xa3f0ad74e5423aebfd80d3ef4346578335a9a72aeaee59ff6cb3582b35133d50";
+
+/// The code of the vault at the block, and what stands in its beacon's slot; nothing where the node refuses.
+fn code(code: Option<&str>) -> Vec<Value> {
+    let slot = said("eth_getStorageAt", &json!([GAUGE, BEACON_SLOT, then()]), Some(json!(no())));
+    vec![said("eth_getCode", &json!([GAUGE, then()]), code.map(|code| json!(code))), slot]
+}
+
+fn minimal_proxy_to(target: &str) -> String {
+    format!("0x363d3d373d3d3d363d73{target}5af43d82803e903d91602b57fd5bf3").to_lowercase()
+}
+
+/// The wallet burns 90 shares of a vault and gets 100 of a token for them.
+async fn redeem(answers: &[Value]) -> Classification {
+    let (assets, shares) = (format!("0x{:064x}", 100), format!("0x{:064x}", 90));
+    let both = format!("{assets}{}", shares.trim_start_matches("0x"));
+    let logs = [
+        json!({ "address": GAUGE, "topics": [TRANSFER, word(WALLET), no()], "data": shares, "logIndex": "0x1" }),
+        json!({ "address": TOKEN, "topics": [TRANSFER, word(GAUGE), word(WALLET)], "data": assets, "logIndex": "0x2" }),
+        json!({ "address": GAUGE, "topics": [WITHDRAW, word(WALLET), word(WALLET), word(WALLET)], "data": both, "logIndex": "0x3" }),
+    ];
+    let question = Question { explain: true, ..Question::default() };
+    let answer = written::read("base", (WALLET, GAUGE), &logs, answers.to_vec(), &question).await;
+    answer.expect("the wallet sent it")
+}
+
+#[tokio::test]
+async fn what_runs_a_listed_contracts_code_is_known_by_its_bytes_and_has_no_name() {
+    let answer = redeem(&code(Some(&minimal_proxy_to(VAULT_CODE)))).await;
+    assert_eq!((answer.category, answer.needs_review), (Category::VaultWithdraw, false), "{answer:?}");
+    assert_eq!(answer.protocol, None);
+    let evidence = answer.evidence.expect("it was asked for");
+    assert!(evidence.iter().any(|row| row.rule == "proof: code of yearn-v3 vault_code"), "{evidence:?}");
+}
+
+#[tokio::test]
+async fn other_code_proves_nothing() {
+    for bytes in [
+        Some(minimal_proxy_to(TOKEN.trim_start_matches("0x"))),
+        Some(format!("{}00", &minimal_proxy_to(VAULT_CODE)[..88])),
+        // It destroyed itself, or was not there yet.
+        Some("0x".to_owned()),
+        Some("rubbish".to_owned()),
+        // No node has the state of that block: what stands there now may be another contract.
+        None,
+    ] {
+        let answer = redeem(&code(bytes.as_deref())).await;
+        assert!(answer.needs_review, "{bytes:?}: {answer:?}");
+        let evidence = answer.evidence.expect("it was asked for");
+        assert!(!evidence.iter().any(|row| row.rule.starts_with("proof:")), "{evidence:?}");
+    }
+}

@@ -138,6 +138,9 @@ fn reads<'a>(rules: &'a Rules, pack: &'a Pack, role: &str, entry: &Entry) -> Opt
         }
         Entry::Event(text) => {
             let topic0 = Signature::event(text).ok()?.topic0();
+            if READ_ANYWHERE.contains(&topic0) {
+                return Some(MOVEMENTS);
+            }
             let events = rules.events(&topic0).iter().map(|rule| (rule.pack, &rule.place));
             let actors = rules.actors(&topic0).iter().map(|rule| (rule.pack, &rule.place));
             let by_rule = events.chain(actors).find(|(at, place)| stands_there(*at, place));
@@ -153,9 +156,6 @@ fn reads<'a>(rules: &'a Rules, pack: &'a Pack, role: &str, entry: &Entry) -> Opt
 
 /// The same of events that only tell that balances changed.
 fn reads_balances<'a>(rules: &Rules, pack: &'a Pack, role: &str, topic0: &B256) -> Option<&'a str> {
-    if READ_ANYWHERE.contains(topic0) {
-        return Some(MOVEMENTS);
-    }
     let is_it = |text: &Spanned<String>| Signature::event(text.get_ref()).is_ok_and(|it| it.topic0() == *topic0);
     let supplies = pack.file.supply.iter().filter(|row| row.on.get_ref() == role);
     let nfts = pack.file.nft.iter().filter(|row| row.on.get_ref() == role);

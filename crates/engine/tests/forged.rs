@@ -551,7 +551,7 @@ fn a_copy_of_a_listed_contract_is_believed_of_what_it_pays_and_has_no_name() {
         facts.codes.insert(STRANGER, code);
         let question = Question { explain: true, ..question() };
         let answer = classified(facts, &question, &knowledge).expect("it is the wallet's");
-        let is_proved = answer.evidence.iter().flatten().any(|row| row.rule.starts_with("proof: copied"));
+        let is_proved = answer.evidence.iter().flatten().any(|row| row.rule.starts_with("proof: code of copied"));
         assert_eq!(answer.protocol, None);
         (answer.category, answer.needs_review, is_proved)
     };

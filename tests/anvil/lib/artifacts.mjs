@@ -13,6 +13,12 @@ export function artifact(file) {
   return { abi, bytecode: code.replace(/^0x/, ""), linkReferences };
 }
 
+/** The same from a module that holds one class with ABI and bytecode, as TypeChain writes it. */
+export function factoryArtifact(file) {
+  const [{ abi, bytecode }] = Object.values(require(file));
+  return { abi, bytecode: bytecode.replace(/^0x/, ""), linkReferences: {} };
+}
+
 /** What a deployment transaction carries: linked bytecode followed by the constructor's arguments. */
 export function initCode({ abi, bytecode, linkReferences }, args, libraries) {
   const inputs = new Interface(abi).deploy.inputs;

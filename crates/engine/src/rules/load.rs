@@ -453,7 +453,7 @@ impl Loader {
                 // An address that does not parse is a fault already.
                 let Ok(by_contract) = compile::address(text.get_ref()) else { continue };
                 self.chains.entry(slug.clone()).or_default().proofs.push(ProofRule {
-                    id: format!("proof: {} {by} {}", source.stem, proof.name()),
+                    id: proof.evidence(source.stem, by),
                     proves: proves.clone(),
                     by: by_contract,
                     proof: proof.clone(),

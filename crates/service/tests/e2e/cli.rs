@@ -143,3 +143,44 @@ fn a_pack_reads_as_documentation() {
     let list = said(&taxon(folder.path(), &["rules", "list"]));
     assert!(list.contains("aave-v3") && list.contains(" packs, "), "{list}");
 }
+
+const ABI: &str = r#"{ "contractName": "Pool", "abi": [
+  { "type": "function", "name": "supply", "stateMutability": "nonpayable", "outputs": [], "inputs": [
+    { "name": "asset", "type": "address" }, { "name": "amount", "type": "uint256" },
+    { "name": "onBehalfOf", "type": "address" }, { "name": "referralCode", "type": "uint16" }] },
+  { "type": "function", "name": "frobnicate", "stateMutability": "nonpayable", "outputs": [], "inputs": [] },
+  { "type": "function", "name": "paused", "stateMutability": "view", "outputs": [], "inputs": [] },
+  { "type": "event", "name": "Transfer", "anonymous": false, "inputs": [
+    { "name": "from", "type": "address", "indexed": true }, { "name": "to", "type": "address", "indexed": true },
+    { "name": "value", "type": "uint256", "indexed": false }] }
+] }"#;
+
+#[test]
+fn an_abi_is_divided_into_what_is_read_silent_and_unknown() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pool.json");
+    let coverage = |text: &str, more: &[&str]| {
+        std::fs::write(&file, text).unwrap();
+        let arguments = ["rules", "coverage", "aave-v3", "--on", "pool", "--abi", file.to_str().unwrap()];
+        taxon(folder.path(), &[&arguments, more].concat())
+    };
+    let page = said(&coverage(ABI, &[]));
+    for part in [
+        "pool: 2 read, 0 silent, 1 unknown",
+        "read     supply(address,uint256,address,uint16)  (aave-markets)",
+        "read     event Transfer(address,address,uint256)  (movements)",
+        "unknown  frobnicate()",
+    ] {
+        assert!(page.contains(part), "{part}\n{page}");
+    }
+    let row = said(&coverage(ABI, &["--toml"]));
+    assert!(row.contains("[[surface]]") && row.contains("unknown = [\n  \"frobnicate()\",\n]"), "{row}");
+    let idl = r#"{ "instructions": [{ "name": "depositLiquidity" }] }"#;
+    assert!(said(&coverage(idl, &[])).contains("unknown  instruction deposit_liquidity"));
+    for (text, complaint) in [("{", "is no JSON"), ("{}", "holds no ABI"), (r#"{"instructions": 7}"#, "is no IDL")] {
+        let output = coverage(text, &[]);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        assert!(said.contains(complaint), "{said}");
+    }
+}

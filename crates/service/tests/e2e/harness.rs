@@ -150,6 +150,9 @@ pub struct Done {
 pub struct Scenario {
     pub wallet: String,
     pub transactions: Vec<Done>,
+    /// What a test needs to know of what was deployed.
+    #[serde(default)]
+    pub contracts: BTreeMap<String, String>,
 }
 
 impl Scenario {

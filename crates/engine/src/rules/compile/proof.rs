@@ -30,10 +30,11 @@ pub enum Proof {
 }
 
 impl Proof {
-    pub fn name(&self) -> &str {
+    /// As evidence shows it.
+    pub fn evidence(&self, pack: &str, by: &str) -> String {
         match self {
-            Self::Answer { function, .. } => function,
-            Self::Code { .. } => "code",
+            Self::Answer { function, .. } => format!("proof: {pack} {by} {function}"),
+            Self::Code { .. } => format!("proof: code of {pack} {by}"),
         }
     }
 }
