@@ -306,6 +306,17 @@ impl Ground<'_> {
         }
     }
 
+    /// Whether some pack lists the contract in a role of this name.
+    pub fn is_listed_as(&self, contract: Account, role: &str) -> bool {
+        match self {
+            Self::Evm { known, .. } => {
+                let holders = contract.evm().map(|contract| known.holders(contract)).unwrap_or_default();
+                holders.iter().any(|holder| *holder.role == *role)
+            }
+            Self::Solana { .. } => false,
+        }
+    }
+
     pub fn is_canonical(&self, contract: Account) -> bool {
         match self {
             Self::Evm { known, .. } => contract.evm().is_some_and(|contract| known.is_canonical(contract)),

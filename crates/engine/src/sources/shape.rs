@@ -7,6 +7,9 @@ use crate::opinion::{Opinion, Source, Strength};
 use crate::scene::{Outcome, Scene};
 use crate::shares::Shares;
 
+/// The role in which packs list vaults whose shares are tokens.
+const VAULT: &str = "vault";
+
 pub fn opinion(scene: &Scene<'_>) -> Option<Opinion> {
     if scene.outcome == Outcome::Failed {
         return None;
@@ -36,8 +39,16 @@ fn suggestion(scene: &Scene<'_>) -> Option<(&'static str, Category)> {
         ([..], [..]) if nft_out && !nft_in => Some(("shape/coin-for-nft", Category::NftSale)),
         ([..], [..]) if minted && !burned => Some(("shape/minted-for-asset", Category::VaultDeposit)),
         ([..], [..]) if burned && !minted => Some(("shape/burned-for-asset", Category::VaultWithdraw)),
+        // By a router that trades on the way, or between two people: a person looks either way.
+        ([..], [got]) if is_share(scene, got) => Some(("shape/asset-for-share", Category::VaultDeposit)),
+        ([sent], [..]) if is_share(scene, sent) => Some(("shape/share-for-asset", Category::VaultWithdraw)),
         ([..], [..]) => Some(("shape/two-sided", Category::Swap)),
     }
+}
+
+/// A token that is the share of a listed vault.
+fn is_share(scene: &Scene<'_>, leg: &Leg) -> bool {
+    leg.asset.contract().is_some_and(|contract| scene.ground.is_listed_as(contract, VAULT))
 }
 
 /// The same amount of the coin one way and of its wrapper the other, and the wrapper minted or burned it.
