@@ -103,8 +103,8 @@ pub struct Holder {
     pub standing: Standing,
 }
 
-/// How a pack came to know a contract.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How a pack came to know a contract, best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
     /// It lists the contract, or only whoever governs the protocol has one made or entered.
     Listed,

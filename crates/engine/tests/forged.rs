@@ -20,7 +20,8 @@ use engine::rules::compile::{
     self, CallRule, CallShape, EventRule, EventShape, Field, LegSpec, LegSubject, Proof, RulePlace, Who,
 };
 use engine::{
-    Account, Block, Category, Classification, Facts, Knowledge, Missing, Policy, Question, Rules, Treatments,
+    Account, Block, Category, Classification, Facts, Knowledge, Missing, Need, Policy, Question, Read, Rules,
+    Treatments,
 };
 
 const WALLET: Address = address!("00000000000000000000000000000000000000AA");
@@ -583,13 +584,25 @@ fn what_a_factory_makes_for_anybody_lends_nothing_and_pays_by_itself() {
     let factories = euler.file.created.iter().filter_map(|row| row.at.get("ethereum")).flatten();
     let factory = factories.filter_map(|text| Address::parse_checksummed(text.get_ref(), None).ok()).next();
     let vault = factory.expect("it has a factory on Ethereum").create(1);
-    let read = |logs: Vec<Log>| {
-        let answer = classified(facts::of(WALLET, vault, logs), &question(), &knowledge).expect("it is the wallet's");
+    let read = |facts: EvmFacts| {
+        let answer = classified(facts, &question(), &knowledge).expect("it is the wallet's");
         (answer.category, answer.needs_review)
     };
-    assert_eq!(read(withdrawal(vault, vault)), (Category::VaultWithdraw, false));
-    assert!(read(withdrawal(vault, THIRD)).1, "somebody else pays");
-    assert!(read(loan(vault)).1, "anybody may lend, and never ask for it back");
+    let of = |logs: Vec<Log>| facts::of(WALLET, vault, logs);
+    assert_eq!(read(of(withdrawal(vault, vault))), (Category::VaultWithdraw, false));
+    assert!(read(of(withdrawal(vault, THIRD))).1, "somebody else pays");
+    assert!(read(of(loan(vault))).1, "anybody may lend, and never ask for it back");
+    // Unless whoever governs the protocol vouches for it.
+    let mut facts = of(loan(vault));
+    facts.tokens.insert(USDC, Arc::default());
+    let first = engine::read(&Facts::from(facts.clone()), &question(), &knowledge, Missing::Ask);
+    let Ok(Read::Needs(needs)) = first else { panic!("it is asked about") };
+    let asked = needs.iter().find_map(|need| match need {
+        Need::Vouched { asked, selector, contract, .. } => Some((asked.evm()?, *selector, contract.evm()?)),
+        _ => None,
+    });
+    facts.vouched.insert(asked.expect("the perspective is asked"), Some(U256::ONE));
+    assert_eq!(read(facts), (Category::Borrow, false));
 }
 
 /// A stranger's contract moves the wallet's tokens to an account of an exchange: what for is not known.

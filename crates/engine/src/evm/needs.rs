@@ -8,6 +8,7 @@ use super::InternalValue;
 use super::scene::EvmScene;
 use crate::asset::Account;
 use crate::needs::{Need, unknown_tokens};
+use crate::rules::Standing;
 use crate::rules::compile::{Proof, ProofRule};
 use crate::rules::file::AskedAt;
 use crate::scene::Outcome;
@@ -52,8 +53,11 @@ pub(crate) fn questions(scene: &EvmScene<'_>) -> Vec<Need> {
     let facts = scene.facts;
     let mut needs = BTreeSet::new();
     let mut ask = |rule: &ProofRule, contract: Address| {
+        let is_known = scene.known.vouchers(contract).next().is_some();
+        // What anybody may have made is believed more once whoever governs the protocol vouches for it.
+        let may_rise = scene.known.open(contract).is_some() && rule.proves.standing == Standing::Listed;
         // The wrapped coin logs what some gauges log.
-        if scene.known.vouchers(contract).next().is_some() || facts.chain.is_wrapped_native(contract) {
+        if is_known && !may_rise || facts.chain.is_wrapped_native(contract) {
             return;
         }
         match &rule.proof {

@@ -15,8 +15,10 @@ pub fn proved(facts: &EvmFacts, listed: &ChainRules) -> ProvedContracts {
     let mut proved = ProvedContracts::new();
     for (contract, rule) in met(facts, listed) {
         let holders = proved.entry(contract).or_insert_with(|| listed.holders(contract).to_vec());
-        if !holders.iter().any(|holder| holder.pack == rule.proves.pack && holder.role == rule.proves.role) {
-            holders.push(rule.proves.clone());
+        let proves = &rule.proves;
+        match holders.iter_mut().find(|holder| holder.pack == proves.pack && holder.role == proves.role) {
+            Some(holder) => holder.standing = holder.standing.min(proves.standing),
+            None => holders.push(proves.clone()),
         }
     }
     proved
