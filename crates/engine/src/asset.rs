@@ -37,6 +37,13 @@ impl Account {
         }
     }
 
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Evm(address) => address.as_slice(),
+            Self::Solana(key) => key,
+        }
+    }
+
     /// The address that mints and burns pass through.
     pub fn is_zero(&self) -> bool {
         match self {

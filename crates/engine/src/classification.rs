@@ -369,6 +369,24 @@ pub struct Posting {
     pub step: Option<usize>,
 }
 
+impl Assets {
+    /// The leg that a posting is a part of.
+    pub fn leg_of(&self, posting: &Posting) -> Option<&AssetLeg> {
+        match posting.side {
+            Side::Sent => self.sent.get(posting.index),
+            Side::Received => self.received.get(posting.index),
+            Side::Gas => self.gas.as_ref(),
+        }
+    }
+}
+
+impl AssetLeg {
+    /// The symbol that tells an imitation from what it imitates.
+    pub fn shown_symbol(&self) -> &str {
+        self.display_symbol.as_ref().unwrap_or(&self.symbol)
+    }
+}
+
 /// What one source said of the transaction.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Evidence {

@@ -3,7 +3,6 @@
 mod counted;
 mod door;
 mod export;
-mod postings;
 mod quota;
 mod reader;
 mod readiness;
@@ -26,7 +25,6 @@ use crate::limits::Limits;
 use crate::metrics;
 use crate::store::Store;
 pub(crate) use door::{AdmittedCall, Presented, RequestId};
-pub(crate) use postings::{posted_leg, shown_symbol};
 pub(crate) use quota::{Asker, QuotaStatus};
 use reader::Sought;
 #[cfg(test)]

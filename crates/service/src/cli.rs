@@ -2,6 +2,7 @@
 
 mod accounts;
 mod backup;
+mod bulk;
 mod cache;
 mod chains;
 mod classify;
@@ -40,6 +41,8 @@ enum Command {
     Serve(serve::Args),
     /// Classify transactions here and now, without a service
     Classify(classify::Args),
+    /// Classify a whole table and write it for a ledger or a tax tool
+    Bulk(bulk::Args),
     /// Classify a labelled set of your own and report how right the readings are
     Eval(eval::Args),
     /// Make, list, rename and revoke API keys
@@ -85,6 +88,7 @@ pub(crate) async fn run() -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::Serve(args) => serve::run(&config, &args).await,
         Command::Classify(args) => classify::run(&config, &args).await,
+        Command::Bulk(args) => bulk::run(&config, &args).await,
         Command::Eval(args) => eval::run(&config, &args).await,
         Command::Keys(command) => keys::run(&config, &command).await,
         Command::Accounts(command) => accounts::run(&config, &command).await,

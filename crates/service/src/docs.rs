@@ -50,10 +50,11 @@ macro_rules! page {
 }
 
 /// In the order of the navigation.
-static PAGES: [PageSource; 16] = [
+static PAGES: [PageSource; 17] = [
     page!("Start", "index", "Overview", "docs/index.md"),
     page!("Start", "quickstart", "Quickstart", "docs/quickstart.md"),
     page!("Start", "agents", "Agents (MCP)", "docs/agents.md"),
+    page!("Start", "bulk", "Tables and books", "docs/bulk.md"),
     page!("Understand", "concepts", "Concepts", "docs/concepts.md"),
     page!("Understand", "categories", "Categories", "docs/categories.md"),
     page!("Understand", "errors", "Errors", "docs/errors.md"),

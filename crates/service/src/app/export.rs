@@ -1,5 +1,6 @@
 //! The export of an owner's readings and reviews, as CSV (RFC 4180).
 
+use books::cell::tamed;
 use csv::{Terminator, WriterBuilder};
 
 use super::App;
@@ -68,9 +69,4 @@ fn fields(row: &ReadingRow) -> [String; 14] {
         row.review_comment.clone().unwrap_or_default(),
         row.reviewed_at.map(time).unwrap_or_default(),
     ]
-}
-
-/// Token text comes from strangers, and a spreadsheet must not read it as a formula.
-fn tamed(field: String) -> String {
-    if field.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{field}") } else { field }
 }

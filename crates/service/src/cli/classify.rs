@@ -10,7 +10,7 @@ use engine::policy::KEYS;
 use engine::{Account, Classification, Policy, Question, TxHash};
 
 use super::terminal::{print, safe, table};
-use crate::app::{self, BATCH_ITEMS_MAX, DISCLAIMER, Demo, Item, posted_leg, shown_symbol};
+use crate::app::{self, BATCH_ITEMS_MAX, DISCLAIMER, Demo, Item};
 use crate::config::Config;
 
 #[derive(Debug, clap::Args)]
@@ -38,7 +38,7 @@ pub(super) struct Args {
     record: Option<PathBuf>,
 }
 
-fn policy_choice(text: &str) -> Result<(String, String), String> {
+pub(super) fn policy_choice(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("write it as key=value, such as lp=non_taxable")?;
     let mut policy = Policy::default();
     policy.set(key, value);
@@ -52,13 +52,18 @@ fn policy_choice(text: &str) -> Result<(String, String), String> {
     Ok((key.to_owned(), value.to_owned()))
 }
 
+pub(super) fn policy_of(choices: &[(String, String)]) -> Policy {
+    let mut policy = Policy::default();
+    for (key, value) in choices {
+        policy.set(key, value);
+    }
+    policy
+}
+
 pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode> {
     let demo = if args.demo { Demo::On } else { Demo::Off };
     let reader = Arc::new(app::reader(config, demo, args.record.as_deref())?);
-    let mut policy = Policy::default();
-    for (key, value) in &args.policy {
-        policy.set(key, value);
-    }
+    let policy = policy_of(&args.policy);
     let question = Question { wallet: args.wallet, policy, explain: args.json, ..Question::default() };
     let item = |hash: &TxHash| Item { hash: *hash, tx_id: None, chain: args.chain.clone(), question: question.clone() };
     let mut failed = false;
@@ -157,7 +162,7 @@ fn postings_table(postings: &[Posting], assets: &Assets) -> String {
             Some(false) => "no",
             None => "undetermined",
         };
-        let symbol = posted_leg(assets, posting).map_or_else(|| "?".to_owned(), symbol);
+        let symbol = assets.leg_of(posting).map_or_else(|| "?".to_owned(), symbol);
         let entry = posting.entry.name().to_owned();
         let category = posting.category.name().to_owned();
         vec![side.to_owned(), entry, posting.amount.clone(), symbol, category, taxable.to_owned()]
@@ -173,7 +178,7 @@ fn written(leg: &AssetLeg) -> String {
 /// The symbol, and which one of an NFT.
 fn symbol(leg: &AssetLeg) -> String {
     let id = leg.token_id.as_ref().map(|id| format!(" #{id}")).unwrap_or_default();
-    format!("{}{id}", safe(shown_symbol(leg)))
+    format!("{}{id}", safe(leg.shown_symbol()))
 }
 
 #[cfg(test)]

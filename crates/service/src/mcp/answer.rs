@@ -9,8 +9,6 @@ use engine::{Account, Category};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::app::{posted_leg, shown_symbol};
-
 /// How much an agent wants to read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -169,7 +167,7 @@ fn postings(row: &Classification) -> Option<Vec<SummaryPosting>> {
     let short = |posting: &Posting| SummaryPosting {
         entry: posting.entry,
         amount: posting.amount.clone(),
-        symbol: posted_leg(&row.assets, posting).map(|leg| shown_symbol(leg).to_owned()),
+        symbol: row.assets.leg_of(posting).map(|leg| leg.shown_symbol().to_owned()),
         category: posting.category,
         taxable: posting.taxable,
     };
@@ -211,7 +209,7 @@ mod tests {
         for (short, posting) in short.iter().zip(postings) {
             let expected = json!({
                 "entry": posting.entry, "amount": posting.amount, "category": posting.category, "taxable": posting.taxable,
-                "symbol": posted_leg(&rows[0].assets, posting).unwrap().symbol,
+                "symbol": rows[0].assets.leg_of(posting).unwrap().symbol,
             });
             assert_eq!(*short, expected);
         }

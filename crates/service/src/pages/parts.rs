@@ -4,7 +4,6 @@ use engine::classification::AssetLeg;
 use engine::treatment::Treatment;
 use maud::{Markup, html};
 
-use crate::app::shown_symbol;
 use crate::store::ReadingRow;
 use crate::text::visible;
 
@@ -122,7 +121,7 @@ pub(super) fn amount_within(leg: &AssetLeg, chars_max: usize) -> Markup {
 
 /// A part of a leg, with the symbol that tells an imitation from what it imitates.
 pub(super) fn part_of(leg: &AssetLeg, amount: &str, chars_max: usize) -> Markup {
-    amount_of(amount, shown_symbol(leg), leg.token_id.as_deref(), chars_max)
+    amount_of(amount, leg.shown_symbol(), leg.token_id.as_deref(), chars_max)
 }
 
 fn amount_of(amount: &str, symbol: &str, token_id: Option<&str>, chars_max: usize) -> Markup {

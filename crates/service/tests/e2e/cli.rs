@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::harness::demo_scenario;
 
-fn taxon(folder: &Path, arguments: &[&str]) -> Output {
+pub fn taxon(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_taxon"))
         .args(arguments)
         .env("TAXON_DATA_DIR", folder)
@@ -18,7 +18,7 @@ fn taxon(folder: &Path, arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-fn said(output: &Output) -> String {
+pub fn said(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 

@@ -11,7 +11,7 @@ use reqwest::Method;
 use super::harness::{Setup, Taxon, root};
 
 /// Every page with samples has a test of its own below; the others have none.
-const WITH_SAMPLES: [&str; 7] = ["agents", "concepts", "errors", "eval", "quickstart", "quota", "self-hosting"];
+const WITH_SAMPLES: [&str; 8] = ["agents", "bulk", "concepts", "errors", "eval", "quickstart", "quota", "self-hosting"];
 
 /// Pages in the navigation that other modules serve.
 const ELSEWHERE: [&str; 2] = ["/docs/api", "/openapi.json"];
@@ -21,6 +21,11 @@ const CSP: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; b
 #[tokio::test]
 async fn quickstart() {
     samples::run("quickstart").await;
+}
+
+#[tokio::test]
+async fn bulk() {
+    samples::run("bulk").await;
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@
 )]
 
 mod backup;
+mod bulk;
 mod cache;
 mod cli;
 mod connections;

@@ -4,7 +4,6 @@ use engine::Classification;
 use engine::classification::{Assets, Entry, Posting, Side};
 use maud::{Markup, html};
 
-use crate::app::posted_leg;
 use crate::pages::parts::{badge, grouped, part_of, spoken};
 
 /// Postings that the table lists.
@@ -54,7 +53,7 @@ fn table(postings: &[Posting], row: &Classification) -> Markup {
 }
 
 fn line(posting: &Posting, assets: &Assets) -> Markup {
-    let leg = posted_leg(assets, posting);
+    let leg = assets.leg_of(posting);
     let (side, class) = match posting.side {
         Side::Sent => ("Went out", "out"),
         Side::Received => ("Came in", "in"),

@@ -1,0 +1,266 @@
+//! Which transactions a table asks for: a list of hashes or links, the CSV of an explorer or a tax tool, or JSON Lines. Read as a spreadsheet would:
+//! separators, byte-order marks and headers are guessed, and what was understood is told.
+
+mod csv;
+mod json;
+mod names;
+mod text;
+
+use std::collections::BTreeSet;
+
+use engine::{Account, TxHash};
+use serde::Serialize;
+
+/// As with a job of the service.
+pub const FILE_BYTES_MAX: u64 = 256 << 20;
+pub const ROWS_MAX: usize = 1_000_000;
+const COLUMNS_MAX: usize = 1_024;
+/// Rows that could not be read and are told one by one; the others are counted.
+const REFUSALS_TOLD_MAX: usize = 100;
+/// What is shown of a cell that is no hash.
+const SHOWN_CHARS_MAX: usize = 80;
+
+/// One transaction that is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    pub hash: TxHash,
+    /// A name of a chain, as the table or the link has it.
+    pub chain: Option<String>,
+    pub wallet: Option<Account>,
+}
+
+/// What a table says, and how it was understood.
+#[derive(Debug, Default)]
+pub struct Understood {
+    pub rows: Vec<Asked>,
+    pub columns: Columns,
+    /// Rows of the same transaction and wallet as an earlier one.
+    pub repeated: usize,
+    /// Rows with nothing where the hash should be.
+    pub empty: usize,
+    pub refused: Vec<Refusal>,
+    /// Refused rows, also those that are not told one by one.
+    pub refused_count: usize,
+}
+
+/// Where in the table things stand, for a person to check.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Columns {
+    pub separator: Option<char>,
+    pub has_header: bool,
+    /// The names of the columns, or their numbers from one where they have none.
+    pub hash: String,
+    pub chain: Option<String>,
+    pub wallet: Option<String>,
+}
+
+/// A row that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// From one, the header counted.
+    pub row: usize,
+    pub column: String,
+    pub what: String,
+}
+
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TableError {
+    #[error("the file is longer than {FILE_BYTES_MAX} bytes")]
+    TooLong,
+    #[error("the table has more than {ROWS_MAX} rows")]
+    TooManyRows,
+    #[error("row {row} has more than {COLUMNS_MAX} columns")]
+    TooManyColumns { row: usize },
+    #[error("row {row} is no line of a table: {what}")]
+    Broken { row: usize, what: String },
+    #[error("no column holds hashes of transactions; the columns are: {columns}")]
+    NoHashes { columns: String },
+    #[error("the table has no column `{name}`; the columns are: {columns}")]
+    NoColumn { name: String, columns: String },
+    #[error("the file has no rows")]
+    Empty,
+}
+
+/// What the caller knows of the table.
+#[derive(Debug, Default)]
+pub struct Hints<'a> {
+    /// The column that holds the hashes.
+    pub column: Option<&'a str>,
+    /// Hosts of block explorers, each with the name of its chain.
+    pub explorers: &'a [(String, String)],
+}
+
+/// Reads a whole table.
+pub fn understand(bytes: &[u8], hints: &Hints<'_>) -> Result<Understood, TableError> {
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > FILE_BYTES_MAX {
+        return Err(TableError::TooLong);
+    }
+    let text = text::decoded(bytes);
+    if text.trim().is_empty() {
+        return Err(TableError::Empty);
+    }
+    let mut collector = Collector { hints, seen: BTreeSet::new(), understood: Understood::default() };
+    if text.trim_start().starts_with('{') {
+        json::read(&text, &mut collector)?;
+    } else {
+        csv::read(&text, &mut collector)?;
+    }
+    let understood = collector.understood;
+    if understood.rows.is_empty() && understood.refused.is_empty() {
+        return Err(TableError::Empty);
+    }
+    Ok(understood)
+}
+
+/// Takes the cells of one row after another.
+struct Collector<'a> {
+    hints: &'a Hints<'a>,
+    seen: BTreeSet<(TxHash, Option<Account>)>,
+    understood: Understood,
+}
+
+/// The cells of a row that matter.
+#[derive(Default)]
+struct Cells<'a> {
+    hash: &'a str,
+    chain: Option<&'a str>,
+    wallet: Option<&'a str>,
+}
+
+impl Collector<'_> {
+    fn take(&mut self, row: usize, column: &str, cells: &Cells<'_>) -> Result<(), TableError> {
+        let cell = cells.hash.trim();
+        if cell.is_empty() {
+            self.understood.empty = self.understood.empty.saturating_add(1);
+            return Ok(());
+        }
+        let Some((hash, linked)) = text::hash_in(cell, self.hints.explorers) else {
+            self.refuse(row, column, cell);
+            return Ok(());
+        };
+        let named = |cell: &str| (!cell.trim().is_empty()).then(|| cell.trim().to_owned());
+        let chain = cells.chain.and_then(named).or(linked);
+        let wallet = cells.wallet.and_then(|cell| Account::parse(cell.trim()).ok());
+        if !self.seen.insert((hash, wallet)) {
+            self.understood.repeated = self.understood.repeated.saturating_add(1);
+            return Ok(());
+        }
+        if self.understood.rows.len() >= ROWS_MAX {
+            return Err(TableError::TooManyRows);
+        }
+        self.understood.rows.push(Asked { hash, chain, wallet });
+        Ok(())
+    }
+
+    fn refuse(&mut self, row: usize, column: &str, cell: &str) {
+        self.understood.refused_count = self.understood.refused_count.saturating_add(1);
+        if self.understood.refused.len() < REFUSALS_TOLD_MAX {
+            let shown: String = crate::cell::one_line(cell).chars().take(SHOWN_CHARS_MAX).collect();
+            let what = format!("`{shown}` is no hash of a transaction");
+            self.understood.refused.push(Refusal { row, column: column.to_owned(), what });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EVM: &str = "0x04df701a75c3dc3f1283c6a26e668bec4bd92cf7f02e9963c3c887f5376c590e";
+    const OTHER: &str = "0x6cb9d7ceb55a1063c17b58cb643e699525ca6037e711c34283cf0f3d6e81716e";
+    const SOLANA: &str = "5VERv8NMvzbJMEkV8xnrLkEaWRtSz9CosKDYjCJjBRnbJLgp8uirBgmQpjKhoR4tjF3ZpRzrFmBV6UjKdiSZkQUW";
+
+    fn explorers() -> Vec<(String, String)> {
+        [("basescan.org", "base"), ("solscan.io", "solana")]
+            .map(|(host, chain)| (host.to_owned(), chain.to_owned()))
+            .to_vec()
+    }
+
+    fn read(bytes: &[u8]) -> Understood {
+        let explorers = explorers();
+        understand(bytes, &Hints { column: None, explorers: &explorers }).expect("it is a table")
+    }
+
+    fn hashes(understood: &Understood) -> Vec<String> {
+        understood.rows.iter().map(|row| row.hash.to_string()).collect()
+    }
+
+    #[test]
+    fn a_list_of_hashes_and_links() {
+        let text = format!("{EVM}\n\nhttps://basescan.org/tx/{OTHER}?a=b\r\nhttps://solscan.io/tx/{SOLANA}\n{EVM}\n");
+        let understood = read(text.as_bytes());
+        assert_eq!(hashes(&understood), [EVM, OTHER, SOLANA]);
+        let chains: Vec<Option<&str>> = understood.rows.iter().map(|row| row.chain.as_deref()).collect();
+        assert_eq!(chains, [None, Some("base"), Some("solana")]);
+        assert_eq!((understood.repeated, understood.refused_count), (1, 0));
+    }
+
+    #[test]
+    fn the_csv_of_an_explorer() {
+        let text = format!(
+            "\u{feff}\"Transaction Hash\",\"Blockno\",\"DateTime (UTC)\",\"From\",\"Value\"\r\n\"{EVM}\",\"1\",\"2024-01-01\",\"0x1\",\"1E-05\"\r\n\"{OTHER}\",\"2\",\"two\nlines\",\"0x2\",\"0\"\r\n"
+        );
+        let understood = read(text.as_bytes());
+        assert_eq!(hashes(&understood), [EVM, OTHER]);
+        let columns = Columns {
+            separator: Some(','),
+            has_header: true,
+            hash: "Transaction Hash".to_owned(),
+            chain: None,
+            wallet: None,
+        };
+        assert_eq!(understood.columns, columns);
+    }
+
+    #[test]
+    fn another_separator_encoding_and_order() {
+        let text = format!("Datum;Netzwerk;TxHash\n1.1.2024;base;{EVM}\n");
+        let bytes: Vec<u8> = [0xff, 0xfe].into_iter().chain(text.encode_utf16().flat_map(u16::to_le_bytes)).collect();
+        let understood = read(&bytes);
+        assert_eq!(hashes(&understood), [EVM]);
+        assert_eq!(understood.columns.separator, Some(';'));
+        let text = format!("when\tnetwork\tnote\tproof\n1\tbase\tx\t{EVM}\n2\tbase\ty\t{OTHER}\n");
+        let understood = read(text.as_bytes());
+        assert_eq!(
+            (hashes(&understood), understood.columns.hash.as_str()),
+            (vec![EVM.to_owned(), OTHER.to_owned()], "proof")
+        );
+        assert_eq!(understood.rows[0].chain.as_deref(), Some("base"));
+        let text = format!("1,{EVM}\n2,{OTHER}\n");
+        assert_eq!(read(text.as_bytes()).columns.hash, "2");
+    }
+
+    #[test]
+    fn json_lines() {
+        let text = format!("{{\"hash\":\"{EVM}\",\"chain\":\"base\"}}\n{{\"signature\":\"{SOLANA}\",\"n\":7}}\n");
+        assert_eq!(hashes(&read(text.as_bytes())), [EVM, SOLANA]);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_with_row_and_column() {
+        let text = format!("hash,chain\n{EVM},base\nnonsense,base\n,base\n");
+        let understood = read(text.as_bytes());
+        let refusal =
+            Refusal { row: 3, column: "hash".to_owned(), what: "`nonsense` is no hash of a transaction".to_owned() };
+        assert_eq!((understood.refused, understood.empty), (vec![refusal], 1));
+        let fault = |text: &str| understand(text.as_bytes(), &Hints::default()).expect_err("it is refused");
+        assert_eq!(fault("a,b\n1,2\n"), TableError::NoHashes { columns: "a, b".to_owned() });
+        assert_eq!(fault(" \n\n"), TableError::Empty);
+        let wide = format!("{}\n", "x,".repeat(2_000));
+        assert_eq!(fault(&wide), TableError::TooManyColumns { row: 1 });
+        assert!(matches!(fault("{\"hash\": 7"), TableError::Broken { row: 1, .. }));
+        let named =
+            understand(format!("a,b\n{EVM},{OTHER}\n").as_bytes(), &Hints { column: Some("B"), explorers: &[] });
+        assert_eq!(hashes(&named.expect("it is a table")), [OTHER]);
+        let unnamed =
+            understand(b"a,b\n1,2\n", &Hints { column: Some("c"), explorers: &[] }).expect_err("it is refused");
+        assert_eq!(unnamed, TableError::NoColumn { name: "c".to_owned(), columns: "a, b".to_owned() });
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_bytes_bring_it_down(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..2_000)) {
+            let _ = understand(&bytes, &Hints::default());
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! JSON Lines: an object a line.
+
+use serde_json::Value;
+
+use super::{Cells, Collector, TableError, names};
+
+pub(super) fn read(text: &str, collector: &mut Collector<'_>) -> Result<(), TableError> {
+    let asked = collector.hints.column.map(names::plain);
+    collector.understood.columns.has_header = true;
+    for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let row = at.saturating_add(1);
+        let broken = |what: String| TableError::Broken { row, what };
+        let value: Value = serde_json::from_str(line).map_err(|error| broken(error.to_string()))?;
+        let Value::Object(fields) = value else { return Err(broken("it is no object".to_owned())) };
+        let (keys, values): (Vec<&String>, Vec<&Value>) = fields.iter().unzip();
+        let plain: Vec<String> = keys.iter().map(|key| names::plain(key)).collect();
+        let place = match &asked {
+            Some(asked) => plain.iter().position(|name| name == asked),
+            None => names::hash(&plain),
+        };
+        let text = |place: Option<usize>| place.and_then(|at| values.get(at)).and_then(|value| value.as_str());
+        let column = place.and_then(|at| keys.get(at)).map_or("hash", |key| key.as_str());
+        if collector.understood.columns.hash.is_empty() {
+            column.clone_into(&mut collector.understood.columns.hash);
+        }
+        let (chain, wallet) = (text(names::chain(&plain)), text(names::wallet(&plain)));
+        collector.take(row, column, &Cells { hash: text(place).unwrap_or_default(), chain, wallet })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! Beancount 2 and 3.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use engine::Classification;
+use engine::classification::AssetLeg;
+
+use super::Rows;
+use super::journal::{self, Dialect};
+use crate::cell::one_line;
+use crate::chart::{Booked, Chart};
+
+const DIALECT: Dialect = Dialect { account, open, commodity, head, line };
+
+pub(super) fn write(rows: Rows<'_>, chart: &Chart, out: &mut dyn Write) -> io::Result<()> {
+    out.write_all(b"option \"title\" \"taxon\"\n\n")?;
+    journal::write(&DIALECT, rows, chart, out)
+}
+
+/// Parts begin with a capital or a digit and go on with letters, digits and dashes.
+fn account(booked: &Booked) -> String {
+    let part = |part: &String| {
+        let plain: String = part.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+        let is_begun = plain.starts_with(|c: char| c.is_ascii_uppercase() || c.is_ascii_digit());
+        if is_begun { plain } else { format!("X{plain}") }
+    };
+    booked.parts.iter().map(part).collect::<Vec<_>>().join(":")
+}
+
+fn open(date: &str, account: &str) -> String {
+    format!("{date} open {account}\n")
+}
+
+fn commodity(date: &str, name: &str, leg: &AssetLeg) -> String {
+    let mut out = format!("{date} commodity {name}\n  name: \"{}\"\n", quoted(leg.shown_symbol()));
+    if let Some(token) = &leg.token_address {
+        let _ = writeln!(out, "  contract: \"{token}\"");
+    }
+    out
+}
+
+fn head(date: &str, row: &Classification) -> String {
+    let flag = if row.needs_review { '!' } else { '*' };
+    let (payee, told) = (row.protocol.as_deref().unwrap_or_default(), row.description.as_deref().unwrap_or_default());
+    let mut out = format!("{date} {flag} \"{}\" \"{}\"\n", quoted(payee), quoted(told));
+    for (key, value) in journal::facts(row) {
+        let _ = writeln!(out, "  {key}: \"{}\"", quoted(&value));
+    }
+    out
+}
+
+fn line(account: &str, amount: &str, commodity: &str) -> String {
+    format!("  {account}  {amount} {commodity}\n")
+}
+
+fn quoted(text: &str) -> String {
+    one_line(text).replace('\\', "\\\\").replace('"', "\\\"")
+}

@@ -1,0 +1,59 @@
+//! hledger, and Ledger, which reads the same.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use engine::Classification;
+use engine::classification::AssetLeg;
+
+use super::Rows;
+use super::journal::{self, Dialect};
+use crate::cell::one_line;
+use crate::chart::{Booked, Chart};
+
+const DIALECT: Dialect = Dialect { account, open, commodity, head, line };
+
+pub(super) fn write(rows: Rows<'_>, chart: &Chart, out: &mut dyn Write) -> io::Result<()> {
+    journal::write(&DIALECT, rows, chart, out)
+}
+
+/// Two spaces end an account's name, and brackets around it make it virtual.
+fn account(booked: &Booked) -> String {
+    let part = |part: &String| {
+        let plain: String =
+            part.chars().map(|c| if c.is_alphanumeric() || matches!(c, '-' | '.') { c } else { '-' }).collect();
+        if plain.is_empty() { "-".to_owned() } else { plain }
+    };
+    booked.parts.iter().map(part).collect::<Vec<_>>().join(":")
+}
+
+fn open(_: &str, account: &str) -> String {
+    format!("account {account}\n")
+}
+
+fn commodity(_: &str, name: &str, leg: &AssetLeg) -> String {
+    let token = leg.token_address.as_ref().map_or("the native coin".to_owned(), ToString::to_string);
+    format!("; {}, {token}\ncommodity \"{name}\"\n", plain(leg.shown_symbol()))
+}
+
+fn head(date: &str, row: &Classification) -> String {
+    let flag = if row.needs_review { '!' } else { '*' };
+    let told = plain(row.description.as_deref().unwrap_or_default());
+    let mut out = match &row.protocol {
+        Some(protocol) => format!("{date} {flag} {} | {told}\n", plain(protocol)),
+        None => format!("{date} {flag} {told}\n"),
+    };
+    for (key, value) in journal::facts(row) {
+        let _ = writeln!(out, "    ; {key}: {}", plain(&value));
+    }
+    out
+}
+
+fn line(account: &str, amount: &str, commodity: &str) -> String {
+    format!("    {account}  {amount} \"{commodity}\"\n")
+}
+
+/// One line in which nothing begins a comment or ends a name.
+fn plain(text: &str) -> String {
+    one_line(text).replace([';', '|'], ",").split_whitespace().collect::<Vec<_>>().join(" ")
+}

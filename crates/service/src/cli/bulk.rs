@@ -1,0 +1,231 @@
+//! `taxon bulk`: a whole table of transactions at once, without a service, written as the file of a ledger or a tax tool.
+//!
+//! What was read is kept beside the output until all of it is there, so that a run that was stopped goes on with `--resume`.
+
+mod part;
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{BufWriter, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, bail, ensure};
+use books::asked::{self, Asked, FILE_BYTES_MAX, Hints, Understood};
+use books::chart::Chart;
+use books::formats::{self, FORMATS, Format};
+use engine::{Account, Policy, Question};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::classify::{policy_choice, policy_of};
+use super::terminal::{print, safe};
+use crate::app::{self, BATCH_ITEMS_MAX, DISCLAIMER, Demo, Item, Reader};
+use crate::config::Config;
+use part::Part;
+
+const PROGRESS: &str = "{bar:32} {pos} of {len} rows, {per_sec}, {eta} left, {msg}";
+/// Failures and refused rows that are told one by one.
+const TOLD_MAX: usize = 20;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// A list of hashes or explorer links, a CSV with a column of them, or JSON Lines; `-` is standard input
+    #[arg(value_name = "FILE")]
+    table: PathBuf,
+    /// Where to write
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    #[arg(long, value_name = "FORMAT", default_value = "csv", value_parser = format, help = format_help())]
+    format: &'static Format,
+    /// The column that holds the hashes; guessed when left out
+    #[arg(long, value_name = "NAME")]
+    column: Option<String>,
+    /// Chain slug or alias of rows that name none; detected when left out
+    #[arg(long)]
+    chain: Option<String>,
+    /// Read from this wallet's perspective, unless the row names one
+    #[arg(long, value_parser = |text: &str| Account::parse(text))]
+    wallet: Option<Account>,
+    /// House position, such as lp=non_taxable; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = policy_choice)]
+    policy: Vec<(String, String)>,
+    /// A chart of accounts of your own
+    #[arg(long, value_name = "FILE")]
+    chart: Option<PathBuf>,
+    /// Go on where an earlier run stopped, and try again what failed
+    #[arg(long)]
+    resume: bool,
+    /// Also look on the demo chain
+    #[arg(long)]
+    demo: bool,
+}
+
+fn format(name: &str) -> Result<&'static Format, String> {
+    let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+    formats::find(name).ok_or_else(|| format!("known are {}", names.join(", ")))
+}
+
+fn format_help() -> String {
+    let formats: Vec<String> = FORMATS.iter().map(|format| format!("{} ({})", format.name, format.about)).collect();
+    format!("One of {}", formats.join(", "))
+}
+
+/// What came of the rows.
+#[derive(Default)]
+struct Outcome {
+    failed: Vec<String>,
+    failed_count: usize,
+    stopped: bool,
+}
+
+pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode> {
+    // Everything that can be wrong is found before a long run.
+    let chart = chart(args.chart.as_deref())?;
+    let reader = Arc::new(app::reader(config, if args.demo { Demo::On } else { Demo::Off }, None)?);
+    let table = table(&args.table)?;
+    let explorers = explorers(&reader);
+    let understood = asked::understand(&table, &Hints { column: args.column.as_deref(), explorers: &explorers })
+        .with_context(|| args.table.display().to_string())?;
+    print(&told(&understood));
+    ensure!(!understood.rows.is_empty(), "no row names a transaction");
+    let policy = policy_of(&args.policy);
+    let options = serde_json::json!({
+        "engine": reader.knowledge.engine, "policy": args.policy, "wallet": args.wallet, "chain": args.chain,
+    });
+    let mut part = Part::open(&args.out, &options, args.resume)?;
+    let outcome = read_all(&reader, args, &policy, understood.rows, &mut part).await?;
+    if outcome.stopped {
+        bail!("stopped after {} rows; the same command with --resume goes on", part.len());
+    }
+    let written = write_out(&part, args, &chart)?;
+    print(&written);
+    for failure in &outcome.failed {
+        print(&format!("  not classified  {failure}\n"));
+    }
+    print(&format!("{DISCLAIMER}\n"));
+    if outcome.failed_count > 0 {
+        bail!("{} rows could not be classified; the same command with --resume tries them again", outcome.failed_count);
+    }
+    part.remove()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn chart(path: Option<&Path>) -> anyhow::Result<Chart> {
+    let Some(path) = path else { return Ok(Chart::embedded()?) };
+    let text = std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
+    Chart::parse(&text).with_context(|| path.display().to_string())
+}
+
+fn table(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let limit = FILE_BYTES_MAX.saturating_add(1);
+    let read = if path.as_os_str() == "-" {
+        std::io::stdin().take(limit).read_to_end(&mut bytes)
+    } else {
+        File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes))
+    };
+    read.with_context(|| format!("{} cannot be read", path.display()))?;
+    Ok(bytes)
+}
+
+/// Hosts of explorers, with the chain of each.
+fn explorers(reader: &Reader) -> Vec<(String, String)> {
+    let chains = reader.registry.chains().iter();
+    let hosts = chains.filter_map(|chain| {
+        let (_, rest) = chain.explorer.as_ref()?.split_once("://")?;
+        Some((rest.split('/').next()?.trim_start_matches("www.").to_owned(), chain.slug.clone()))
+    });
+    hosts.collect()
+}
+
+/// How the table was understood, so that a person sees what was guessed.
+fn told(understood: &Understood) -> String {
+    let columns = &understood.columns;
+    let mut out = format!("{} transactions, from column `{}`", understood.rows.len(), safe(&columns.hash));
+    for (what, column) in [("chain", &columns.chain), ("wallet", &columns.wallet)] {
+        if let Some(column) = column {
+            let _ = write!(out, ", {what} from `{}`", safe(column));
+        }
+    }
+    for (count, what) in
+        [(understood.repeated, "repeated"), (understood.empty, "without a hash"), (understood.refused_count, "refused")]
+    {
+        if count > 0 {
+            let _ = write!(out, "; {count} rows {what}");
+        }
+    }
+    out.push('\n');
+    for refusal in understood.refused.iter().take(TOLD_MAX) {
+        let _ = writeln!(out, "  row {}, column `{}`: {}", refusal.row, safe(&refusal.column), safe(&refusal.what));
+    }
+    out
+}
+
+/// Reads what is not there yet, in calls of as many as a batch takes.
+async fn read_all(
+    reader: &Arc<Reader>,
+    args: &Args,
+    policy: &Policy,
+    mut rows: Vec<Asked>,
+    part: &mut Part,
+) -> anyhow::Result<Outcome> {
+    let total = rows.len();
+    for row in &mut rows {
+        row.wallet = row.wallet.or(args.wallet);
+        row.chain = row.chain.take().or_else(|| args.chain.clone());
+    }
+    rows.retain(|row| !part.holds(row));
+    let bar = ProgressBar::new(u64::try_from(total).unwrap_or(u64::MAX));
+    bar.set_style(ProgressStyle::with_template(PROGRESS)?);
+    bar.set_position(u64::try_from(total.saturating_sub(rows.len())).unwrap_or_default());
+    bar.reset_eta();
+    let mut outcome = Outcome::default();
+    let mut stop = std::pin::pin!(tokio::signal::ctrl_c());
+    for batch in rows.chunks(BATCH_ITEMS_MAX) {
+        let items = batch.iter().map(|row| item(row, policy)).collect();
+        let answers = tokio::select! {
+            answers = reader.rows(items) => answers,
+            _ = &mut stop => {
+                outcome.stopped = true;
+                break;
+            }
+        };
+        for (row, answer) in batch.iter().zip(&answers) {
+            match answer.error {
+                None => part.push(row, answer)?,
+                Some(error) => {
+                    outcome.failed_count = outcome.failed_count.saturating_add(1);
+                    if outcome.failed.len() < TOLD_MAX {
+                        outcome.failed.push(format!("{}  {error}", row.hash));
+                    }
+                }
+            }
+        }
+        part.flush()?;
+        bar.inc(u64::try_from(batch.len()).unwrap_or_default());
+        bar.set_message(format!("{} for review", part.reviews()));
+    }
+    bar.finish_and_clear();
+    Ok(outcome)
+}
+
+fn item(row: &Asked, policy: &Policy) -> Item {
+    let question = Question { wallet: row.wallet, policy: *policy, ..Question::default() };
+    Item { hash: row.hash, tx_id: None, chain: row.chain.clone(), question }
+}
+
+/// Whole or not at all: a file that is half written is never taken for the export.
+fn write_out(part: &Part, args: &Args, chart: &Chart) -> anyhow::Result<String> {
+    let shown = args.out.display();
+    let folder = args.out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let beside = folder.join(format!(".{}.new", args.out.file_name().unwrap_or_default().to_string_lossy()));
+    let file = File::create(&beside).with_context(|| format!("{} cannot be written", beside.display()))?;
+    let mut out = BufWriter::new(file);
+    let mut rows = part.rows()?;
+    (args.format.write)(&mut rows, chart, &mut out).with_context(|| format!("{shown} cannot be written"))?;
+    out.flush()?;
+    out.get_ref().sync_all()?;
+    std::fs::rename(&beside, &args.out).with_context(|| format!("{shown} cannot be written"))?;
+    Ok(format!("{} rows in {shown} ({}), {} of them for review\n", part.len(), args.format.name, part.reviews()))
+}

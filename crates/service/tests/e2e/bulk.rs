@@ -1,0 +1,200 @@
+//! Whole tables: what goes in, and what real ledgers say of what comes out. Run `tests/ledgers/install` once before (`./test` does).
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::cli::{said, taxon};
+use super::harness::{demo_scenario, root};
+
+/// Rows of `demo/demo.csv`.
+const DEMO_ROWS: usize = 85;
+
+fn demo_table() -> String {
+    root().join("demo/demo.csv").display().to_string()
+}
+
+/// Writes the demo chains in a format.
+fn export(folder: &TempDir, format: &str, more: &[&str]) -> (PathBuf, Output) {
+    let out = folder.path().join(format!("out.{format}"));
+    let (table, path) = (demo_table(), out.display().to_string());
+    let arguments = ["bulk", &table, "--demo", "--format", format, "--out", &path];
+    let output = taxon(folder.path(), &[&arguments, more].concat());
+    (out, output)
+}
+
+fn exported(folder: &TempDir, format: &str) -> PathBuf {
+    let (out, output) = export(folder, format, &[]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    out
+}
+
+fn judged(program: &Path, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output();
+    let output = output.unwrap_or_else(|error| panic!("{}: {error}; run tests/ledgers/install", program.display()));
+    let told = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{}: {told}", program.display());
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Amounts as integers of 10^-18; no token of the demo chains has more decimals.
+fn units(amount: &str) -> i128 {
+    const PLACES: usize = 18;
+    let (sign, amount) = amount.strip_prefix('-').map_or((1, amount), |amount| (-1, amount));
+    let (whole, part) = amount.split_once('.').unwrap_or((amount, ""));
+    sign * format!("{whole}{part:0<PLACES$}").parse::<i128>().unwrap()
+}
+
+/// What each wallet gained and lost of each asset, from the whole readings; assets by the beginning of their contract.
+fn moved(jsonl: &Path) -> BTreeMap<(String, String), i128> {
+    let mut moved = BTreeMap::new();
+    for line in std::fs::read_to_string(jsonl).unwrap().lines() {
+        let row: Value = serde_json::from_str(line).unwrap();
+        let wallet = row["perspective"].as_str().unwrap().to_owned();
+        let assets = &row["assets"];
+        let sent = assets["sent"].as_array().unwrap().iter().map(|leg| (leg, -1));
+        let received = assets["received"].as_array().unwrap().iter().map(|leg| (leg, 1));
+        let gas = assets["gas"].as_object().map(|_| (&assets["gas"], -1));
+        for (leg, sign) in sent.chain(received).chain(gas) {
+            let asset = match leg["token_address"].as_str() {
+                // Addresses of Solana are written otherwise in a ledger.
+                Some(token) if token.starts_with("0x") => token[2..18].to_uppercase(),
+                Some(_) => continue,
+                None => leg["symbol"].as_str().unwrap().to_owned(),
+            };
+            *moved.entry((wallet.clone(), asset)).or_default() += sign * units(leg["amount"].as_str().unwrap());
+        }
+    }
+    moved.retain(|_, amount| *amount != 0);
+    moved
+}
+
+#[test]
+fn real_ledgers_accept_what_is_exported_and_balance_to_what_moved() {
+    let folder = tempfile::tempdir().unwrap();
+    let beancount = exported(&folder, "beancount");
+    judged(&root().join("target/ledgers/venv/bin/bean-check"), &[beancount.to_str().unwrap()]);
+    let journal = exported(&folder, "hledger");
+    let journal = journal.to_str().unwrap();
+    judged(Path::new("hledger"), &["-f", journal, "check", "--strict"]);
+    let ledger = judged(Path::new("ledger"), &["-f", journal, "balance"]);
+    assert_eq!(ledger.lines().last().map(str::trim), Some("0"), "{ledger}");
+    let balances =
+        judged(Path::new("hledger"), &["-f", journal, "balance", "Assets:Wallets", "--flat", "-N", "-O", "csv"]);
+    let mut booked = BTreeMap::new();
+    for record in csv::Reader::from_reader(balances.as_bytes()).records() {
+        let record = record.unwrap();
+        let wallet = record[0].rsplit(':').next().unwrap().to_owned();
+        for amount in record[1].split(", ") {
+            let (amount, commodity) = amount.split_once(' ').unwrap();
+            let commodity = commodity.trim_matches('"');
+            let asset = commodity.split_once('-').map_or(commodity, |(_, contract)| contract).to_owned();
+            booked.insert((wallet.clone(), asset), units(amount));
+        }
+    }
+    let moved = moved(&exported(&folder, "jsonl"));
+    assert!(moved.len() > 20, "{moved:?}");
+    for (key, amount) in &moved {
+        assert_eq!(booked.get(key), Some(amount), "{key:?}");
+    }
+}
+
+#[test]
+fn every_posting_is_a_row_that_a_spreadsheet_can_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = exported(&folder, "csv");
+    let mut reader = csv::Reader::from_path(&table).unwrap();
+    let rows: Vec<BTreeMap<String, String>> = reader.deserialize().map(Result::unwrap).collect();
+    let hashes: std::collections::BTreeSet<&str> = rows.iter().map(|row| row["hash"].as_str()).collect();
+    assert_eq!(hashes.len(), DEMO_ROWS);
+    for row in &rows {
+        let is_open = row["entry"] == "open";
+        assert!(!is_open || row["needs_review"] == "true" && row["taxable"].is_empty(), "{row:?}");
+        assert!(row.values().all(|cell| !cell.starts_with(['=', '+', '@', '\t'])), "{row:?}");
+        assert!(row.values().all(|cell| !cell.chars().any(char::is_control)), "{row:?}");
+    }
+    let swap = demo_scenario().named("v2_swap_eth_in").hash.clone();
+    let entries: Vec<(&str, &str)> = rows
+        .iter()
+        .filter(|row| row["hash"] == swap)
+        .map(|row| (row["entry"].as_str(), row["account"].as_str()))
+        .collect();
+    let expected = [("dispose", "Equity:Exchanged"), ("acquire", "Equity:Exchanged"), ("expense", "Expenses:Fees")];
+    assert_eq!(entries, expected);
+}
+
+#[test]
+fn koinly_gets_trades_swaps_and_marks() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = exported(&folder, "koinly");
+    let rows: Vec<BTreeMap<String, String>> =
+        csv::Reader::from_path(&table).unwrap().deserialize().map(Result::unwrap).collect();
+    let of = |name: &str| -> Vec<&BTreeMap<String, String>> {
+        let hash = demo_scenario().named(name).hash.clone();
+        rows.iter().filter(|row| row["TxHash"] == hash).collect()
+    };
+    let cells = |row: &BTreeMap<String, String>| {
+        ["Sent Currency", "Received Currency", "Fee Currency", "Label"].map(|column| row[column].clone())
+    };
+    assert_eq!(of("v2_swap_eth_in").iter().map(|row| cells(row)).collect::<Vec<_>>(), [["ETH", "dUSD", "ETH", ""]]);
+    assert_eq!(of("weth_wrap").iter().map(|row| cells(row)).collect::<Vec<_>>(), [["ETH", "WETH", "ETH", "swap"]]);
+    let reviews: Vec<_> = rows.iter().filter(|row| row["Description"].starts_with("REVIEW")).collect();
+    assert!(!reviews.is_empty() && reviews.iter().all(|row| row["Label"].is_empty()), "{reviews:?}");
+}
+
+#[test]
+fn a_run_that_stopped_goes_on_and_reads_nothing_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = std::fs::read(exported(&folder, "csv")).unwrap();
+    // One hash is on no chain: the others are written, and the run can be gone on with.
+    let missing = format!("0x{}", "ab".repeat(32));
+    let table = folder.path().join("table.csv");
+    let text = std::fs::read_to_string(demo_table()).unwrap();
+    std::fs::write(&table, format!("{text}{missing},demo\n")).unwrap();
+    let out = folder.path().join("out.csv");
+    let part = folder.path().join("out.csv.part");
+    let (table, path) = (table.display().to_string(), out.display().to_string());
+    let run = |more: &[&str]| taxon(folder.path(), &[&["bulk", &table, "--demo", "--out", &path], more].concat());
+    let output = run(&[]);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(said(&output).contains(&format!("not classified  {missing}  ")), "{}", said(&output));
+    assert_eq!(std::fs::read(&out).unwrap(), whole);
+    let kept = std::fs::read(&part).unwrap();
+    // The machine went down in the middle of a line.
+    let line_ends: Vec<usize> = kept.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at).collect();
+    assert_eq!(line_ends.len(), DEMO_ROWS + 1);
+    std::fs::write(&part, &kept[..line_ends[40] + 100]).unwrap();
+    let complaint = |output: &Output| String::from_utf8(output.stderr.clone()).unwrap();
+    let output = run(&[]);
+    assert!(complaint(&output).contains("say --resume to go on with it"), "{}", complaint(&output));
+    let output = run(&["--resume", "--policy", "lp=non_taxable"]);
+    assert!(complaint(&output).contains("made with other rules or options"), "{}", complaint(&output));
+    std::fs::write(&table, &text).unwrap();
+    let output = run(&["--resume"]);
+    assert!(output.status.success(), "{}", complaint(&output));
+    assert_eq!(std::fs::read(&out).unwrap(), whole, "the same file as in one go");
+    assert!(!part.exists());
+}
+
+#[test]
+fn a_broken_table_is_refused_before_anything_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("table.csv");
+    let (path, out) = (table.display().to_string(), folder.path().join("out.csv").display().to_string());
+    for (text, complaint) in [
+        ("a,b\n1,2\n", "no column holds hashes of transactions; the columns are: a, b"),
+        ("", "the file has no rows"),
+        ("{\"hash\":\n", "row 1 is no line of a table"),
+    ] {
+        std::fs::write(&table, text).unwrap();
+        let output = taxon(folder.path(), &["bulk", &path, "--demo", "--out", &out]);
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        assert!(told.contains(complaint), "{told}");
+        assert!(!Path::new(&out).exists());
+    }
+    assert_eq!(taxon(folder.path(), &["bulk", &path, "--out", &out, "--format", "abacus"]).status.code(), Some(2));
+}
