@@ -2,10 +2,21 @@
 //! the headline; what a person must look at keeps its mark.
 
 mod beancount;
+mod bittytax;
+mod blockpit;
+mod coinledger;
+mod coinpanda;
+mod cointracking;
+mod cryptio;
 mod everything;
 mod hledger;
 mod journal;
 mod koinly;
+mod pairs;
+mod recap;
+mod summ;
+mod tokentax;
+mod zenledger;
 
 use std::io::{self, Write};
 
@@ -23,12 +34,22 @@ pub struct Format {
     pub write: fn(Rows<'_>, &Chart, &mut dyn Write) -> io::Result<()>,
 }
 
-pub const FORMATS: [Format; 5] = [
+pub const FORMATS: [Format; 15] = [
     Format { name: "csv", about: "everything, one row a posting", write: everything::csv },
     Format { name: "jsonl", about: "the whole readings, one a line", write: everything::json_lines },
-    Format { name: "koinly", about: "Koinly's universal template", write: koinly::write },
     Format { name: "beancount", about: "a Beancount ledger", write: beancount::write },
     Format { name: "hledger", about: "a journal for hledger and Ledger", write: hledger::write },
+    Format { name: "bittytax", about: "BittyTax", write: bittytax::write },
+    Format { name: "blockpit", about: "Blockpit", write: blockpit::write },
+    Format { name: "coinledger", about: "CoinLedger", write: coinledger::write },
+    Format { name: "coinpanda", about: "Coinpanda", write: coinpanda::write },
+    Format { name: "cointracking", about: "CoinTracking", write: cointracking::write },
+    Format { name: "cryptio", about: "Cryptio", write: cryptio::write },
+    Format { name: "koinly", about: "Koinly", write: koinly::write },
+    Format { name: "recap", about: "Recap", write: recap::write },
+    Format { name: "summ", about: "Summ, once CryptoTaxCalculator", write: summ::write },
+    Format { name: "tokentax", about: "TokenTax", write: tokentax::write },
+    Format { name: "zenledger", about: "ZenLedger", write: zenledger::write },
 ];
 
 pub fn find(name: &str) -> Option<&'static Format> {

@@ -126,6 +126,52 @@ fn every_posting_is_a_row_that_a_spreadsheet_can_read() {
     assert_eq!(entries, expected);
 }
 
+/// Formats of tax tools, with the columns that hold what was sold, what was bought, and what a person must be told.
+const TOOLS: [(&str, &str, &str, &str); 11] = [
+    ("bittytax", "Sell Asset", "Buy Asset", "Note"),
+    ("blockpit", "Outgoing Asset", "Incoming Asset", "Comment (optional)"),
+    ("coinledger", "Asset Sent", "Asset Received", "Description (Optional)"),
+    ("coinpanda", "Sent Currency", "Received Currency", "Description"),
+    ("cointracking", "Sell Currency", "Buy Currency", "Comment"),
+    ("cryptio", "outgoingAsset", "incomingAsset", "note"),
+    ("koinly", "Sent Currency", "Received Currency", "Description"),
+    ("recap", "OutOrSellCurrency", "InOrBuyCurrency", "Description"),
+    ("summ", "Base Currency", "Quote Currency (Optional)", "Description (Optional)"),
+    ("tokentax", "SellCurrency", "BuyCurrency", "Comment"),
+    ("zenledger", "Out Currency", "IN Currency", "Exchange(optional)"),
+];
+
+#[test]
+fn every_tool_gets_the_trade_and_the_mark_of_a_review() {
+    let folder = tempfile::tempdir().unwrap();
+    let swap = demo_scenario().named("v2_swap_eth_in").hash.clone();
+    for (format, sold, bought, told) in TOOLS {
+        let table = exported(&folder, format);
+        let rows: Vec<BTreeMap<String, String>> =
+            csv::Reader::from_path(&table).unwrap().deserialize().map(Result::unwrap).collect();
+        let is_swap = |row: &&BTreeMap<String, String>| row.values().any(|cell| cell.contains(&swap));
+        let trades: Vec<(&str, &str)> = rows
+            .iter()
+            .filter(is_swap)
+            .map(|row| (row[sold].as_str(), row[bought].as_str()))
+            .filter(|(_, bought)| !bought.is_empty())
+            .collect();
+        assert_eq!(trades, [("ETH", "dUSD")], "{format}");
+        assert!(rows.iter().any(|row| row[told].starts_with("REVIEW")), "{format}");
+        // An imitation of a listed token never goes by its symbol.
+        assert!(rows.iter().all(|row| row.values().all(|cell| !cell.contains('\u{202e}'))), "{format}");
+    }
+    let table = exported(&folder, "bittytax");
+    let python = root().join("target/ledgers/venv/bin/python");
+    let script = root().join("tests/ledgers/read_as_bittytax.py");
+    let output = Command::new(&python)
+        .args([script.as_os_str(), table.as_os_str()])
+        .env("HOME", folder.path())
+        .output()
+        .unwrap_or_else(|error| panic!("{}: {error}; run tests/ledgers/install", python.display()));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
 #[test]
 fn koinly_gets_trades_swaps_and_marks() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,0 +1,47 @@
+//! Blockpit's manual import. <https://help.blockpit.io/hc/en-us/articles/360011882020>
+
+use std::io::{self, Write};
+
+use super::Rows;
+use super::pairs::{self, LOAN, LOCKED, Labels, MOVED, PairRow, REVIEW, Tool, income, marked, says};
+use crate::chart::Chart;
+
+const TOOL: Tool = Tool {
+    columns: &[
+        "Date (UTC)",
+        "Integration Name",
+        "Label",
+        "Outgoing Asset",
+        "Outgoing Amount",
+        "Incoming Asset",
+        "Incoming Amount",
+        "Fee Asset (optional)",
+        "Fee Amount (optional)",
+        "Comment (optional)",
+        "Trx. ID (optional)",
+    ],
+    labels: Labels {
+        trade: says("Trade"),
+        carried: Some(says("Token Migration")),
+        carried_apart: [says("Withdrawal"), says("Deposit")],
+        income: |category| income(category, ["Airdrop", "Mining", "Interest", "Staking", "Income"]),
+        fee: says("Fee"),
+        expense: says("Payment"),
+        moved: [marked("Withdrawal", MOVED), marked("Deposit", MOVED)],
+        locked: [marked("Withdrawal", LOCKED), marked("Deposit", LOCKED)],
+        loan: [marked("Withdrawal", LOAN), marked("Deposit", LOAN)],
+        open: [marked("Withdrawal", REVIEW), marked("Deposit", REVIEW)],
+    },
+    has_fees: true,
+    cells,
+};
+
+pub(super) fn write(rows: Rows<'_>, _: &Chart, out: &mut dyn Write) -> io::Result<()> {
+    pairs::write(&TOOL, rows, out)
+}
+
+fn cells(pair: &PairRow<'_>) -> Vec<String> {
+    let amounts = [&pair.sent, &pair.received, &pair.fee].map(PairRow::turned).concat();
+    let rest = [pair.description(), pair.hash()];
+    [pair.day_first(), pair.chain(), pair.label()].into_iter().chain(amounts).chain(rest).collect()
+}

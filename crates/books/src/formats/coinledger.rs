@@ -1,0 +1,47 @@
+//! CoinLedger's universal template. <https://help.coinledger.io/en/articles/6028758>
+
+use std::io::{self, Write};
+
+use super::Rows;
+use super::pairs::{self, CARRIED, LOAN, LOCKED, Labels, PairRow, REVIEW, Tool, income, marked, says};
+use crate::chart::Chart;
+
+const TOOL: Tool = Tool {
+    columns: &[
+        "Date (UTC)",
+        "Platform (Optional)",
+        "Asset Sent",
+        "Amount Sent",
+        "Asset Received",
+        "Amount Received",
+        "Fee Currency (Optional)",
+        "Fee Amount (Optional)",
+        "Type",
+        "Description (Optional)",
+        "TxHash (Optional)",
+    ],
+    labels: Labels {
+        trade: says("Trade"),
+        carried: None,
+        carried_apart: [marked("Withdrawal", CARRIED), marked("Deposit", CARRIED)],
+        income: |category| income(category, ["Airdrop", "Mining", "Interest", "Staking", "Income"]),
+        fee: says("Merchant Payment"),
+        expense: says("Merchant Payment"),
+        moved: [says("Withdrawal"), says("Deposit")],
+        locked: [marked("Withdrawal", LOCKED), marked("Deposit", LOCKED)],
+        loan: [marked("Withdrawal", LOAN), marked("Deposit", LOAN)],
+        open: [marked("Withdrawal", REVIEW), marked("Deposit", REVIEW)],
+    },
+    has_fees: true,
+    cells,
+};
+
+pub(super) fn write(rows: Rows<'_>, _: &Chart, out: &mut dyn Write) -> io::Result<()> {
+    pairs::write(&TOOL, rows, out)
+}
+
+fn cells(pair: &PairRow<'_>) -> Vec<String> {
+    let amounts = [&pair.sent, &pair.received, &pair.fee].map(PairRow::turned).concat();
+    let rest = [pair.label(), pair.description(), pair.hash()];
+    [pair.month_first(), pair.chain()].into_iter().chain(amounts).chain(rest).collect()
+}

@@ -1,0 +1,56 @@
+//! CoinTracking's CSV import. <https://cointracking.freshdesk.com/en/support/solutions/articles/29000042783-transaction-types>
+//!
+//! Fees there are a part of the amounts, so that gas has a row of its own.
+
+use std::io::{self, Write};
+
+use super::Rows;
+use super::pairs::{self, LOCKED, Labels, PairRow, REVIEW, Tool, income, marked, says};
+use crate::chart::Chart;
+
+const TOOL: Tool = Tool {
+    columns: &[
+        "Type",
+        "Buy Amount",
+        "Buy Currency",
+        "Sell Amount",
+        "Sell Currency",
+        "Fee",
+        "Fee Currency",
+        "Exchange",
+        "Trade-Group",
+        "Comment",
+        "Date",
+        "Tx-ID",
+        "Buy Value in Account Currency",
+        "Sell Value in Account Currency",
+        "Liquidity pool",
+    ],
+    labels: Labels {
+        trade: says("Trade"),
+        carried: Some(says("Swap (non taxable)")),
+        carried_apart: [says("Withdrawal"), says("Deposit")],
+        income: |category| income(category, ["Airdrop", "Mining", "Interest Income", "Staking", "Income"]),
+        fee: says("Other Fee"),
+        expense: says("Spend"),
+        moved: [says("Withdrawal"), says("Deposit")],
+        locked: [marked("Withdrawal", LOCKED), marked("Deposit", LOCKED)],
+        loan: [says("Repay Loan"), says("Receive Loan")],
+        open: [marked("Withdrawal", REVIEW), marked("Deposit", REVIEW)],
+    },
+    has_fees: false,
+    cells,
+};
+
+pub(super) fn write(rows: Rows<'_>, _: &Chart, out: &mut dyn Write) -> io::Result<()> {
+    pairs::write(&TOOL, rows, out)
+}
+
+fn cells(pair: &PairRow<'_>) -> Vec<String> {
+    let amounts = [&pair.received, &pair.sent, &pair.fee].map(PairRow::pair).concat();
+    // What has the same Tx-ID twice is taken for a repetition.
+    let id = format!("{}-{}", pair.hash(), amounts.concat());
+    let rest = [pair.chain(), String::new(), pair.description(), pair.year_first(), id];
+    let empty = [String::new(), String::new(), String::new()];
+    std::iter::once(pair.label()).chain(amounts).chain(rest).chain(empty).collect()
+}

@@ -1,0 +1,59 @@
+//! Cryptio's custom template. <https://cryptio.support.site/article/how-to-import-transactions-using-the-custom-csv-template>
+//!
+//! It has no words for tax: what a row is stands in its note.
+
+use std::io::{self, Write};
+
+use super::Rows;
+use super::pairs::{self, CARRIED, LOAN, LOCKED, Labels, MOVED, PairRow, REVIEW, Tool, income, marked, says};
+use crate::chart::Chart;
+
+const TOOL: Tool = Tool {
+    columns: &[
+        "transactionDate",
+        "orderType",
+        "txhash",
+        "incomingAsset",
+        "incomingVolume",
+        "incomingUnitRate",
+        "incomingTransactionValue",
+        "outgoingAsset",
+        "outgoingVolume",
+        "outgoingUnitRate",
+        "outgoingTransactionValue",
+        "feeAsset",
+        "feeVolume",
+        "feeUnitRate",
+        "feeTransactionValue",
+        "otherParties",
+        "note",
+    ],
+    labels: Labels {
+        trade: says(""),
+        carried: Some(marked("", CARRIED)),
+        carried_apart: [marked("", CARRIED); 2],
+        income: |category| income(category, [""; 5]),
+        fee: says(""),
+        expense: says(""),
+        moved: [marked("", MOVED); 2],
+        locked: [marked("", LOCKED); 2],
+        loan: [marked("", LOAN); 2],
+        open: [marked("", REVIEW); 2],
+    },
+    has_fees: true,
+    cells,
+};
+
+pub(super) fn write(rows: Rows<'_>, _: &Chart, out: &mut dyn Write) -> io::Result<()> {
+    pairs::write(&TOOL, rows, out)
+}
+
+fn cells(pair: &PairRow<'_>) -> Vec<String> {
+    let kind = pair.kind(["withdraw", "deposit", "trade"]);
+    let amounts = [&pair.received, &pair.sent, &pair.fee].map(|amount| {
+        let [asset, volume] = PairRow::turned(amount);
+        [asset, volume, String::new(), String::new()]
+    });
+    let rest = [String::new(), pair.description()];
+    [pair.year_first(), kind, pair.hash()].into_iter().chain(amounts.concat()).chain(rest).collect()
+}

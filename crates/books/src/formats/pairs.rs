@@ -1,0 +1,309 @@
+//! What the tables of tax tools have in common: at most one asset out and one in a row, and a fee. Each tool is a table from entries to its words, and a
+//! line of cells.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+
+use csv::{Terminator, WriterBuilder};
+use engine::classification::{AssetLeg, Entry, Side};
+use engine::{Account, Category, Classification};
+
+use super::Rows;
+use crate::cell::{one_line, tamed};
+use crate::line::{Line, lines};
+
+/// As the engine calls a token that tells no symbol.
+const UNKNOWN: &str = "UNKNOWN";
+
+pub(super) const MOVED: &str = "Own transfer: merge it with the other side. ";
+pub(super) const LOCKED: &str = "Held by a protocol and still owned. ";
+pub(super) const LOAN: &str = "A loan, not income and not a sale. ";
+pub(super) const CARRIED: &str = "Not a sale: the cost passes to what came in for it. ";
+pub(super) const REVIEW: &str = "REVIEW, not decided: ";
+const UNMATCHED: &str = "One part of an exchange of several assets: join it with the others by hand. ";
+
+/// A tool's word, and what the description has to say where the word alone would mislead.
+#[derive(Clone, Copy)]
+pub(super) struct Label {
+    word: &'static str,
+    mark: &'static str,
+}
+
+pub(super) const fn says(word: &'static str) -> Label {
+    Label { word, mark: "" }
+}
+
+pub(super) const fn marked(word: &'static str, mark: &'static str) -> Label {
+    Label { word, mark }
+}
+
+/// The table from entries to a tool's words. Where there are two, the first is for what goes out.
+pub(super) struct Labels {
+    pub trade: Label,
+    /// An exchange without gain; without one, each side is a row of its own.
+    pub carried: Option<Label>,
+    pub carried_apart: [Label; 2],
+    pub income: fn(Category) -> &'static str,
+    pub fee: Label,
+    pub expense: Label,
+    pub moved: [Label; 2],
+    pub locked: [Label; 2],
+    /// What is paid back, and what is borrowed.
+    pub loan: [Label; 2],
+    pub open: [Label; 2],
+}
+
+pub(super) struct Tool {
+    pub columns: &'static [&'static str],
+    pub labels: Labels,
+    /// Whether a row that sends something carries the fee; else it is a row of its own.
+    pub has_fees: bool,
+    pub cells: fn(&PairRow<'_>) -> Vec<String>,
+}
+
+/// An amount of an asset, by the name that the tool gets to see.
+#[derive(Clone, Default)]
+pub(super) struct Amount {
+    pub amount: String,
+    pub currency: String,
+}
+
+pub(super) struct PairRow<'a> {
+    pub row: &'a Classification,
+    pub sent: Option<Amount>,
+    pub received: Option<Amount>,
+    pub fee: Option<Amount>,
+    label: Label,
+    is_half: bool,
+}
+
+impl<'a> PairRow<'a> {
+    fn new(row: &'a Classification, label: Label) -> Self {
+        Self { row, sent: None, received: None, fee: None, label, is_half: false }
+    }
+
+    pub(super) fn label(&self) -> String {
+        self.label.word.to_owned()
+    }
+
+    pub(super) fn hash(&self) -> String {
+        self.row.hash.clone().unwrap_or_default()
+    }
+
+    /// The reading in words, after what the tool's own word does not say.
+    pub(super) fn description(&self) -> String {
+        let mark = if self.is_half { UNMATCHED } else { self.label.mark };
+        let told = if self.label.mark == REVIEW { &self.row.review_note } else { &self.row.description };
+        tamed(one_line(&format!("{mark}{}", told.as_deref().unwrap_or_default())))
+    }
+
+    /// The same with the hash, for tools that have no column for it.
+    pub(super) fn description_with_hash(&self) -> String {
+        format!("{} {}", self.description(), self.hash())
+    }
+
+    pub(super) fn wallet(&self) -> String {
+        self.row.perspective.map(|wallet| wallet.to_string()).unwrap_or_default()
+    }
+
+    pub(super) fn chain(&self) -> String {
+        self.row.chain.clone().unwrap_or_default()
+    }
+
+    /// The chain, and before it what a tool without descriptions must be told.
+    pub(super) fn marked_chain(&self) -> String {
+        let mark = if self.is_half { UNMATCHED } else { self.label.mark };
+        format!("{mark}{}", self.chain())
+    }
+
+    /// Amount and asset.
+    pub(super) fn pair(amount: &Option<Amount>) -> [String; 2] {
+        amount.clone().map(|it| [it.amount, tamed(it.currency)]).unwrap_or_default()
+    }
+
+    /// Asset and amount.
+    pub(super) fn turned(amount: &Option<Amount>) -> [String; 2] {
+        let [amount, currency] = Self::pair(amount);
+        [currency, amount]
+    }
+
+    /// Year, month, day and time of day, all in UTC.
+    fn moment(&self) -> Option<[&str; 4]> {
+        // `2024-12-13T22:29:35Z`
+        let time = self.row.block.as_ref()?.timestamp.as_str();
+        Some([time.get(..4)?, time.get(5..7)?, time.get(8..10)?, time.get(11..19)?])
+    }
+
+    fn timed(&self, write: impl Fn([&str; 4]) -> String) -> String {
+        self.moment().map(write).unwrap_or_default()
+    }
+
+    /// `2024-12-13 22:29:35`
+    pub(super) fn year_first(&self) -> String {
+        self.timed(|[year, month, day, time]| format!("{year}-{month}-{day} {time}"))
+    }
+
+    /// `12/13/2024 22:29:35`
+    pub(super) fn month_first(&self) -> String {
+        self.timed(|[year, month, day, time]| format!("{month}/{day}/{year} {time}"))
+    }
+
+    /// `13.12.2024 22:29:35`
+    pub(super) fn day_first(&self) -> String {
+        self.timed(|[year, month, day, time]| format!("{day}.{month}.{year} {time}"))
+    }
+
+    /// What goes out, comes in, or both.
+    pub(super) fn kind(&self, [out, incoming, both]: [&str; 3]) -> String {
+        match (&self.sent, &self.received) {
+            (Some(_), Some(_)) => both,
+            (Some(_), None) => out,
+            (None, _) => incoming,
+        }
+        .to_owned()
+    }
+
+    fn side_mut(&mut self, line: &Line<'_>) -> &mut Option<Amount> {
+        if line.is_out() { &mut self.sent } else { &mut self.received }
+    }
+}
+
+pub(super) fn write(tool: &Tool, rows: Rows<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let mut table = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(out);
+    let mut currencies = Currencies::default();
+    table.write_record(tool.columns)?;
+    for row in rows {
+        let row = row?;
+        for pair in pairs(&row, tool, &mut currencies) {
+            table.write_record((tool.cells)(&pair))?;
+        }
+    }
+    table.flush()
+}
+
+/// What a posting becomes.
+enum Becomes {
+    /// One side of a row that has the other side too.
+    Half(Label),
+    Alone(Label),
+    /// It has no value of its own, or is spam.
+    Nothing,
+}
+
+impl Labels {
+    fn of(&self, line: &Line<'_>) -> Becomes {
+        let [out, incoming] = [0, 1];
+        let way = if line.is_out() { out } else { incoming };
+        let alone = |pair: &[Label; 2]| pair.get(way).map_or(Becomes::Nothing, |label| Becomes::Alone(*label));
+        match line.entry() {
+            Entry::Dispose | Entry::Acquire => Becomes::Half(self.trade),
+            Entry::CarryOut | Entry::CarryIn => self.carried.map_or_else(|| alone(&self.carried_apart), Becomes::Half),
+            Entry::Income => Becomes::Alone(says((self.income)(line.posting.category))),
+            Entry::Expense if line.posting.category == Category::FeePayment => Becomes::Alone(self.fee),
+            Entry::Expense => Becomes::Alone(self.expense),
+            Entry::MoveOut | Entry::MoveIn => alone(&self.moved),
+            Entry::Lock | Entry::Unlock => alone(&self.locked),
+            Entry::Borrow | Entry::Repay => alone(&self.loan),
+            Entry::Open => alone(&self.open),
+            Entry::Mirror | Entry::Ignore => Becomes::Nothing,
+        }
+    }
+}
+
+fn pairs<'a>(row: &'a Classification, tool: &Tool, currencies: &mut Currencies) -> Vec<PairRow<'a>> {
+    let mut found: Vec<PairRow<'a>> = Vec::new();
+    let mut gas = None;
+    for line in lines(row) {
+        let amount = Amount { amount: line.posting.amount.clone(), currency: currencies.of(&line) };
+        if line.posting.side == Side::Gas && tool.has_fees {
+            gas = Some(amount);
+            continue;
+        }
+        match tool.labels.of(&line) {
+            Becomes::Nothing => {}
+            Becomes::Half(label) => {
+                let is_free = |pair: &&mut PairRow<'_>| {
+                    let taken = if line.is_out() { &pair.sent } else { &pair.received };
+                    pair.is_half && taken.is_none() && pair.label.word == label.word
+                };
+                match found.iter_mut().find(is_free) {
+                    Some(pair) => {
+                        pair.is_half = false;
+                        *pair.side_mut(&line) = Some(amount);
+                    }
+                    None => {
+                        let mut pair = PairRow { is_half: true, ..PairRow::new(row, label) };
+                        *pair.side_mut(&line) = Some(amount);
+                        found.push(pair);
+                    }
+                }
+            }
+            Becomes::Alone(label) => {
+                let mut pair = PairRow::new(row, label);
+                *pair.side_mut(&line) = Some(amount);
+                found.push(pair);
+            }
+        }
+    }
+    // What only comes in cannot carry a fee.
+    match (gas, found.iter_mut().find(|pair| pair.sent.is_some())) {
+        (Some(fee), Some(pair)) => pair.fee = Some(fee),
+        (Some(fee), None) => found.push(PairRow { sent: Some(fee), ..PairRow::new(row, tool.labels.fee) }),
+        (None, _) => {}
+    }
+    found
+}
+
+/// Tools know assets by their symbols. A token that imitates another, one that has no symbol or the symbol of another token, and every NFT get a
+/// placeholder, the same one throughout the file.
+#[derive(Default)]
+struct Currencies {
+    known: BTreeMap<(Option<Account>, Option<String>), String>,
+    taken: BTreeSet<String>,
+    unknown: usize,
+    nfts: usize,
+}
+
+impl Currencies {
+    fn of(&mut self, line: &Line<'_>) -> String {
+        let leg = line.leg;
+        let chain = line.row.chain.clone().filter(|_| leg.token_address.is_none());
+        let key = (leg.token_address, leg.token_id.clone().or(chain));
+        if let Some(known) = self.known.get(&key) {
+            return known.clone();
+        }
+        let name = self.name(leg);
+        self.known.insert(key, name.clone());
+        name
+    }
+
+    fn name(&mut self, leg: &AssetLeg) -> String {
+        if leg.token_type.is_some() {
+            self.nfts = self.nfts.saturating_add(1);
+            return format!("NFT{}", self.nfts);
+        }
+        let is_plain = !leg.symbol.is_empty() && leg.symbol.chars().all(|c| c.is_ascii_alphanumeric() || c == '.');
+        let is_known = is_plain && leg.symbol != UNKNOWN && !leg.symbol_collision && leg.decimals.is_some();
+        let is_coin = leg.token_address.is_none();
+        if is_coin || is_known && self.taken.insert(leg.symbol.to_ascii_uppercase()) {
+            self.taken.insert(leg.symbol.to_ascii_uppercase());
+            return leg.symbol.clone();
+        }
+        self.unknown = self.unknown.saturating_add(1);
+        format!("NULL{}", self.unknown)
+    }
+}
+
+/// The kinds of income that most tools tell apart: airdrops, mining, interest, what was earned by staking and the like, and everything else.
+pub(super) fn income(
+    category: Category,
+    [airdrop, mining, interest, reward, other]: [&'static str; 5],
+) -> &'static str {
+    match category {
+        Category::Airdrop => airdrop,
+        Category::MiningReward => mining,
+        Category::Interest => interest,
+        Category::Reward | Category::StakingRebase | Category::MevReward => reward,
+        _ => other,
+    }
+}

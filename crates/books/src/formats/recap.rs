@@ -1,0 +1,46 @@
+//! Recap's custom accounts. <https://help.recap.io/en/articles/2631702>
+
+use std::io::{self, Write};
+
+use super::Rows;
+use super::pairs::{self, CARRIED, Labels, PairRow, REVIEW, Tool, income, marked, says};
+use crate::chart::Chart;
+
+const TOOL: Tool = Tool {
+    columns: &[
+        "Type",
+        "Date",
+        "InOrBuyAmount",
+        "InOrBuyCurrency",
+        "OutOrSellAmount",
+        "OutOrSellCurrency",
+        "FeeAmount",
+        "FeeCurrency",
+        "Description",
+        "ID",
+    ],
+    labels: Labels {
+        trade: says("Trade"),
+        carried: None,
+        carried_apart: [marked("Withdrawal", CARRIED), marked("Deposit", CARRIED)],
+        income: |category| income(category, ["Airdrop", "Mining", "Income", "StakingReward", "Income"]),
+        fee: says("Fee"),
+        expense: says("Purchase"),
+        moved: [says("Withdrawal"), says("Deposit")],
+        locked: [says("Stake"), says("Unstake")],
+        loan: [says("LoanPrincipalPayment"), says("LoanPrincipal")],
+        open: [marked("Withdrawal", REVIEW), marked("Deposit", REVIEW)],
+    },
+    has_fees: true,
+    cells,
+};
+
+pub(super) fn write(rows: Rows<'_>, _: &Chart, out: &mut dyn Write) -> io::Result<()> {
+    pairs::write(&TOOL, rows, out)
+}
+
+fn cells(pair: &PairRow<'_>) -> Vec<String> {
+    let amounts = [&pair.received, &pair.sent, &pair.fee].map(PairRow::pair).concat();
+    let rest = [pair.description(), pair.hash()];
+    [pair.label(), pair.year_first()].into_iter().chain(amounts).chain(rest).collect()
+}

@@ -1,0 +1,57 @@
+//! Summ (CryptoTaxCalculator), advanced custom CSV. <https://help.cryptotaxcalculator.io/en/articles/5777675>
+
+use std::io::{self, Write};
+
+use super::Rows;
+use super::pairs::{self, Labels, PairRow, REVIEW, Tool, income, marked, says};
+use crate::chart::Chart;
+
+const TOOL: Tool = Tool {
+    columns: &[
+        "Timestamp (UTC)",
+        "Type",
+        "Base Currency",
+        "Base Amount",
+        "Quote Currency (Optional)",
+        "Quote Amount (Optional)",
+        "Fee Currency (Optional)",
+        "Fee Amount (Optional)",
+        "From (Optional)",
+        "To (Optional)",
+        "Blockchain (Optional)",
+        "ID (Optional)",
+        "Description (Optional)",
+        "Reference Price Per Unit (Optional)",
+        "Reference Price Currency (Optional)",
+    ],
+    labels: Labels {
+        trade: says("sell"),
+        carried: None,
+        carried_apart: [says("swap-out"), says("swap-in")],
+        income: |category| income(category, ["airdrop", "mining", "interest", "staking", "income"]),
+        fee: says("fee"),
+        expense: says("expense"),
+        moved: [says("send"), says("receive")],
+        locked: [says("staking-deposit"), says("staking-withdrawal")],
+        loan: [says("loan-repayment"), says("loan")],
+        open: [marked("send", REVIEW), marked("receive", REVIEW)],
+    },
+    has_fees: true,
+    cells,
+};
+
+pub(super) fn write(rows: Rows<'_>, _: &Chart, out: &mut dyn Write) -> io::Result<()> {
+    pairs::write(&TOOL, rows, out)
+}
+
+/// The base is what is sold; what comes in alone is the base too, bought where it is one part of an exchange.
+fn cells(pair: &PairRow<'_>) -> Vec<String> {
+    let base = pair.sent.clone().or_else(|| pair.received.clone());
+    let quote = pair.received.clone().filter(|_| pair.sent.is_some());
+    let kind = if pair.sent.is_none() && pair.label() == "sell" { "buy".to_owned() } else { pair.label() };
+    let amounts = [&base, &quote, &pair.fee].map(PairRow::turned).concat();
+    let (wallet, nobody) = (pair.wallet(), String::new());
+    let ends = if pair.sent.is_some() { [wallet, nobody] } else { [nobody, wallet] };
+    let rest = [pair.chain(), pair.hash(), pair.description(), String::new(), String::new()];
+    [pair.year_first(), kind].into_iter().chain(amounts).chain(ends).chain(rest).collect()
+}
