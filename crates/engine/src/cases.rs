@@ -332,10 +332,10 @@ impl EvmStage<'_> {
         let listed = here.flatten().map(|text| compile::address(text.get_ref()));
         let factories = created.iter().flat_map(|row| {
             let texts = row.at.get(self.chain).into_iter().flatten();
-            texts.map(|text| (compile::address(text.get_ref()), *row.count.get_ref()))
+            texts.map(|text| compile::created(row, self.chain, compile::address(text.get_ref())?))
         });
-        let made = factories
-            .flat_map(|(factory, count)| (1..=count).map(move |nonce| factory.clone().map(|it| it.create(nonce))));
+        // A row that does not compute was refused when the pack was loaded.
+        let made = factories.flat_map(Result::unwrap_or_default).map(Ok);
         let contract = listed.chain(made).nth(place.saturating_sub(1));
         contract.unwrap_or_else(|| Err(format!("role `{role}` has no such contract on {}", self.chain)))
     }

@@ -189,6 +189,23 @@ fn what_a_factory_made_has_the_role_that_its_pack_gives_it_unless_it_is_listed()
     assert!(known.holds_role(last, 0, "pool") && !known.holds_role(last, 0, "exchange"));
 }
 
+/// Settlers of 0x that were in use, by the deployer's salts (CREATE3).
+#[test]
+fn what_a_deployer_puts_where_its_salts_say_is_known() {
+    let rules = Rules::embedded().expect("embedded packs load");
+    let pack = rules.packs.iter().position(|pack| pack.id == "0x").expect("a pack of 0x");
+    for (chain, settler) in [
+        ("ethereum", address!("Df31A70a21A1931e02033dBBa7DEaCe6c45cfd0f")),
+        ("base", address!("5C9bdC801a600c006c388FC032dCb27355154cC9")),
+        ("arbitrum", address!("246475E1F63d8e26D6f4fB6029033da8831eD396")),
+        ("monad", address!("C2D3689cF6cE2859a3ffBc8fE09ab4C8623766b8")),
+    ] {
+        assert!(Known::from(rules.on(chain)).holds_role(settler, pack, "settler"), "{settler} on {chain}");
+    }
+    let elsewhere = address!("246475E1F63d8e26D6f4fB6029033da8831eD396");
+    assert!(!Known::from(rules.on("ethereum")).holds_role(elsewhere, pack, "settler"));
+}
+
 #[test]
 fn a_list_repeats_nothing_that_only_governance_has_made() {
     let made = address!("2c4bd064b998838076fa341a83d007fc2fa50957");

@@ -1,5 +1,6 @@
 //! From a pack's text to rules that match by topic and read by word. Everything that can be wrong is found here, once.
 
+mod created;
 mod legs;
 mod proof;
 mod shapes;
@@ -9,6 +10,7 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, FixedBytes, Selector, U256, keccak256};
 
+pub use created::created;
 pub use legs::{LegSpec, LegSubject};
 pub use proof::{Proof, ProofRule, proof};
 pub use shapes::{CallShape, EventShape, Layout, ParamFinder, call_shape, event_shape};

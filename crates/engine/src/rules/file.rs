@@ -260,6 +260,18 @@ pub struct CreatedRow {
     pub governed: bool,
     /// Chain slug to the factories.
     pub at: BTreeMap<String, Vec<Spanned<String>>>,
+    #[serde(default)]
+    pub create3: Option<Create3Row>,
+}
+
+/// CREATE3: the factory puts a shim where the salt says (CREATE2), and the shim makes the contract as its first. A salt is some bytes and the count.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Create3Row {
+    /// Of the shim.
+    pub init_code_hash: Spanned<String>,
+    /// Chain slug to the first 24 bytes of the salts; the count is the other eight.
+    pub salts: BTreeMap<String, Vec<Spanned<String>>>,
 }
 
 /// NFTs that are logged otherwise than ERC-721 asks: who moved in one log, and which one in the next of others.

@@ -396,19 +396,22 @@ impl Loader {
             let standing = if row.governed { Standing::Listed } else { Standing::Open };
             for (slug, text) in row.at.iter().flat_map(|(slug, all)| all.iter().map(move |text| (slug, text))) {
                 let follows = slug != EVERY_CHAIN && !OTHER_CREATE.contains(&slug.as_str());
-                let factory = compile::address(text.get_ref()).and_then(|it| {
-                    if follows { Ok(it) } else { Err("addresses there do not follow from a count".to_owned()) }
+                let made = compile::address(text.get_ref()).and_then(|factory| {
+                    if follows {
+                        compile::created(row, slug, factory)
+                    } else {
+                        Err("addresses there do not follow from a count".to_owned())
+                    }
                 });
-                let factory = match factory {
-                    Ok(factory) => factory,
+                let made = match made {
+                    Ok(made) => made,
                     Err(what) => {
                         self.faults.push(source.fault(Some(text.span()), format!("created.{slug}: {what}")));
                         continue;
                     }
                 };
                 let chain = self.chains.entry(slug.clone()).or_default();
-                // A contract counts what it makes from one.
-                for made in (1..=count).map(|nonce| factory.create(nonce)) {
+                for made in made {
                     let holders = chain.contracts.own.entry(made).or_default();
                     if let Some(listed) = holders.iter().find(|holder| holder.pack == pack) {
                         if row.governed && listed.role == role && listed.standing == Standing::Listed {

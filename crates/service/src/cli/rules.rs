@@ -100,8 +100,9 @@ fn lists(rules: &Rules, contracts: usize) -> String {
 }
 
 fn made(row: &CreatedRow) -> u64 {
-    let factories = row.at.values().map(Vec::len).sum::<usize>();
-    row.count.get_ref().saturating_mul(u64::try_from(factories).unwrap_or(u64::MAX))
+    let makers = row.create3.as_ref().map_or(&row.at, |create3| &create3.salts);
+    let makers = makers.values().map(Vec::len).sum::<usize>();
+    row.count.get_ref().saturating_mul(u64::try_from(makers).unwrap_or(u64::MAX))
 }
 
 /// Contracts of the role on chains where one is listed that can be asked about them.
