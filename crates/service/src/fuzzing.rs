@@ -2,6 +2,9 @@
 
 mod requests;
 
+use std::collections::BTreeSet;
+
+use books::asked::{self, Hints};
 use engine::TxHash;
 
 use crate::app::{BATCH_ITEMS_MAX, BatchRequest, Item, SingleRequest};
@@ -29,6 +32,18 @@ pub fn rest_body(bytes: &[u8]) {
         assert!(!refusal.to_string().is_empty());
     }
     assert!(batch.is_err() || batch.is_ok_and(|items| (1..=BATCH_ITEMS_MAX).contains(&items.len())));
+}
+
+/// A table that names transactions: as many rows as it has lines at most, each once, and every row that is refused is told with its place.
+pub fn table(bytes: &[u8]) {
+    let explorers = [("basescan.org".to_owned(), "base".to_owned())];
+    let Ok(understood) = asked::understand(bytes, &Hints { column: None, explorers: &explorers }) else { return };
+    let lines = bytes.iter().filter(|byte| matches!(byte, b'\n' | b'\r')).count() + 1;
+    let counted = understood.rows.len() + understood.repeated + understood.empty + understood.refused_count;
+    assert!(counted <= lines, "{counted} rows of {lines} lines");
+    let keys: BTreeSet<_> = understood.rows.iter().map(|row| (row.hash, row.wallet)).collect();
+    assert_eq!(keys.len(), understood.rows.len());
+    assert!(understood.refused.iter().all(|refusal| refusal.row >= 1 && !refusal.what.chars().any(char::is_control)));
 }
 
 fn is_the_item(item: &Item, told: Option<&str>) {
@@ -59,6 +74,11 @@ mod tests {
     #[test]
     fn messages_of_agents() {
         properties(("mcp", mcp), Json, 200);
+    }
+
+    #[test]
+    fn tables_of_accountants() {
+        properties(("table", table), Bytes, 500);
     }
 
     #[test]

@@ -171,9 +171,17 @@ async fn read_all(
     part: &mut Part,
 ) -> anyhow::Result<Outcome> {
     let total = rows.len();
+    let mut elsewhere = 0_usize;
     for row in &mut rows {
         row.wallet = row.wallet.or(args.wallet);
-        row.chain = row.chain.take().or_else(|| args.chain.clone());
+        let named = row.chain.take();
+        let slug = named.as_deref().and_then(|name| reader.registry.find(name)).map(|chain| chain.slug.clone());
+        // What a tool calls a chain may be a name of its own: then the transaction is looked for everywhere.
+        elsewhere = elsewhere.saturating_add(usize::from(named.is_some() && slug.is_none()));
+        row.chain = slug.or_else(|| args.chain.clone());
+    }
+    if elsewhere > 0 {
+        print(&format!("{elsewhere} rows name a chain that is not known by that name\n"));
     }
     rows.retain(|row| !part.holds(row));
     let bar = ProgressBar::new(u64::try_from(total).unwrap_or(u64::MAX));

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, ensure};
 use books::asked::Asked;
 use engine::{Account, Classification, TxHash};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 const ENDING: &str = "part";
@@ -28,6 +28,12 @@ struct Place {
     number: u64,
     offset: u64,
     length: usize,
+}
+
+#[derive(Serialize)]
+struct NewLine<'a> {
+    wallet: Option<String>,
+    row: &'a Classification,
 }
 
 #[derive(Deserialize)]
@@ -95,9 +101,9 @@ impl Part {
     }
 
     pub(super) fn push(&mut self, asked: &Asked, row: &Classification) -> anyhow::Result<()> {
-        let wallet = asked.wallet.map(|wallet| wallet.to_string());
-        let line = format!("{}\n", serde_json::json!({ "wallet": wallet, "row": row }));
-        self.out.write_all(line.as_bytes())?;
+        let mut line = serde_json::to_vec(&NewLine { wallet: asked.wallet.map(|wallet| wallet.to_string()), row })?;
+        line.push(b'\n');
+        self.out.write_all(&line)?;
         self.done.insert((asked.hash, asked.wallet));
         self.note(row, line.len());
         self.end = self.end.saturating_add(u64::try_from(line.len())?);
