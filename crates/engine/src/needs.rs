@@ -21,7 +21,7 @@ pub enum Need {
     /// What a contract answers about another: the first word of the view with this selector. `anytime`: the head may tell where no node has the
     /// state of the transaction's block.
     Vouched { asked: Account, selector: [u8; 4], contract: Account, anytime: bool },
-    /// The contract's code at the block, and the beacon that it follows.
+    /// The contract's code before the block, and the beacon that it followed.
     Code(Account),
     /// What a token contract or mint says of itself.
     Token(Account),

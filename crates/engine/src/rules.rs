@@ -110,7 +110,7 @@ pub enum Standing {
     Listed,
     /// Anybody may have such a contract made by the protocol: its code is known, and not what it holds or pays in.
     Open,
-    /// The same, made by anybody without the protocol: it runs a listed contract's code, and no brand vouches for it.
+    /// It runs a listed contract's code, and anybody may have deployed it: it has the role, and is believed no more than a stranger.
     Copy,
 }
 

@@ -536,9 +536,9 @@ who       = ["account"]
 in        = ["@exact=assets"]
 "#;
 
-/// Anybody can deploy a listed contract's code: it proves what the code does, and names no brand.
+/// Anybody can deploy a listed contract's code, with shares in its storage for whom he likes: it has the role, no name, and is believed as any stranger.
 #[test]
-fn a_copy_of_a_listed_contract_is_believed_of_what_it_pays_and_has_no_name() {
+fn a_copy_of_a_listed_contract_is_believed_only_of_what_was_given_before() {
     let pack = COPIED.replace("BEACON", &BEACON.to_string());
     let rules = Rules::of(&[("copied", &pack)]).expect("the pack loads");
     let knowledge = Knowledge::new(rules, Treatments::us().expect("the table loads"), []);
@@ -547,9 +547,11 @@ fn a_copy_of_a_listed_contract_is_believed_of_what_it_pays_and_has_no_name() {
         let (before, behind) = (hex!("363d3d373d3d3d363d73"), hex!("5af43d82803e903d91602b57fd5bf3"));
         [before.as_slice(), target.as_slice(), &behind].concat()
     };
-    let read = |code: Option<Code>, logs: Vec<Log>| {
+    let read = |code: Option<Code>, given: bool, logs: Vec<Log>| {
         let mut facts = facts::of(WALLET, STRANGER, logs);
         facts.codes.insert(STRANGER, code);
+        let given = given.then_some(U256::from(AMOUNT));
+        facts.given = BTreeMap::from([((USDC, WALLET, STRANGER), given)]);
         let question = Question { explain: true, ..question() };
         let answer = classified(facts, &question, &knowledge).expect("it is the wallet's");
         let is_proved = answer.evidence.iter().flatten().any(|row| row.rule.starts_with("proof: code of copied"));
@@ -557,21 +559,28 @@ fn a_copy_of_a_listed_contract_is_believed_of_what_it_pays_and_has_no_name() {
         (answer.category, answer.needs_review, is_proved)
     };
     let is = |code: &[u8], beacon: B256| Some(Code::new(code, beacon));
-    let (copied, right) = (is(&clone(implementation), B256::ZERO), (Category::VaultWithdraw, false, true));
-    assert_eq!(read(copied.clone(), withdrawal(STRANGER, STRANGER)), right);
-    assert!(read(copied.clone(), withdrawal(STRANGER, THIRD)).1, "somebody else pays");
-    assert!(read(copied, loan(STRANGER)).1, "anybody may lend, and never ask for it back");
-    let follows = is(&[1, 2, 3], BEACON.into_word());
-    assert_eq!(read(follows, withdrawal(STRANGER, STRANGER)), right);
+    let copies = [is(&clone(implementation), B256::ZERO), is(&[1, 2, 3], BEACON.into_word())];
+    for copy in copies {
+        let right = (Category::VaultWithdraw, false, true);
+        assert_eq!(read(copy.clone(), true, withdrawal(STRANGER, STRANGER)), right);
+        let leaning = (Category::VaultWithdraw, true, true);
+        assert_eq!(
+            read(copy.clone(), false, withdrawal(STRANGER, STRANGER)),
+            leaning,
+            "shares that it had from the start"
+        );
+        assert!(read(copy.clone(), true, withdrawal(STRANGER, THIRD)).1, "somebody else pays");
+        assert!(read(copy, true, loan(STRANGER)).1, "anybody may lend, and never ask for it back");
+    }
     for (code, why) in [
         (None, "no node could say"),
-        (is(&[], B256::ZERO), "it destroyed itself"),
+        (is(&[], B256::ZERO), "it destroyed itself, or was not there yet"),
         (is(&clone(THIRD), B256::ZERO), "it runs somebody else's code"),
         (is(&clone(STRANGER), B256::ZERO), "it runs itself"),
         (is(&[7, 7], BEACON.into_word()), "its own code may do anything with the beacon's slot"),
         (is(&[1, 2, 3], THIRD.into_word()), "it follows somebody else's beacon"),
     ] {
-        let (_, needs_review, is_proved) = read(code, withdrawal(STRANGER, STRANGER));
+        let (_, needs_review, is_proved) = read(code, true, withdrawal(STRANGER, STRANGER));
         assert!(needs_review && !is_proved, "{why}");
     }
 }

@@ -65,9 +65,10 @@ impl EvmChain {
         }
     }
 
-    /// The code that a contract has at the block, and the beacon that it follows. Never at the head: one contract may have stood there before another.
+    /// The code that a contract had before the block, and the beacon that it followed: a contract that is deployed in the block may have run other code
+    /// while it was. Never at the head, where another contract may stand by now.
     pub(super) async fn code(&self, contract: Address, block: u64) -> Option<Code> {
-        let block = U64::from(block);
+        let block = U64::from(block.saturating_sub(1));
         let code = self.node.call("eth_getCode", json!([contract, block]));
         let beacon = self.node.call("eth_getStorageAt", json!([contract, BEACON_SLOT, block]));
         let (code, beacon) = tokio::join!(code, beacon);

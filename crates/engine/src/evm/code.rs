@@ -1,5 +1,5 @@
-//! Whose code a contract runs, told by its own bytes. Only forms that can never run other code: an upgradeable proxy proves nothing, since whoever
-//! holds its key can change its code for one block.
+//! Whose code a contract runs, told by its own bytes. Only forms that run no other code: an upgradeable proxy proves nothing, since whoever holds its
+//! key can change its code for one block. What stands in its storage is not told: whoever deployed it wrote that.
 
 use alloy_primitives::{Address, B256, Bytes, hex, keccak256};
 use serde::{Deserialize, Serialize};

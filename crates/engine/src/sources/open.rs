@@ -1,4 +1,4 @@
-//! How far a contract is believed that no pack lists by itself: a factory made it, another contract vouches for it, or it runs a listed one's code.
+//! How far a contract is believed that no pack lists by itself: a factory made it, or another contract vouches for it.
 //!
 //! Its code is the protocol's, but anybody may have one made, with a token or an asset of his own that moves something else when it is paid. So it is as
 //! good as listed only for what moved between it, or other contracts of its protocol, and the wallet; never for a loan, since anybody may lend; and for
@@ -17,11 +17,13 @@ use crate::rules::Rules;
 /// What a contract makes for itself it makes first: the markets of a vault, its keeper.
 const MADE_FIRST_MAX: u64 = 4;
 
-/// The claim, verified where its speaker is such a contract and it is about nothing but the two of them.
+/// The claim, verified where its speaker is such a contract and it is about nothing but the two of them. Not of one that only runs a listed contract's
+/// code: whoever deployed it wrote its storage too, and may have given himself, or the wallet, shares of it.
 pub fn raised(scene: &EvmScene<'_>, rules: &Rules, claim: Opinion) -> Opinion {
     let speaker = claim.speaker.and_then(|speaker| speaker.evm()).filter(|_| claim.strength == Strength::Standard);
     let pack = speaker.and_then(|speaker| scene.known.open(speaker));
-    let Some((speaker, pack)) = speaker.zip(pack) else { return claim };
+    let known = speaker.zip(pack).filter(|(speaker, _)| !scene.known.is_copy(*speaker));
+    let Some((speaker, pack)) = known else { return claim };
     let is_its = |party: Address| {
         party == speaker
             || scene.known.holders(party).iter().any(|holder| holder.pack == pack)
@@ -37,7 +39,6 @@ pub fn raised(scene: &EvmScene<'_>, rules: &Rules, claim: Opinion) -> Opinion {
     if !is_between_them || is_loan || belief::is_return(claim.category) && !gives_up {
         return claim;
     }
-    let is_copy = scene.known.is_copy(speaker);
-    let protocol = claim.protocol.clone().or_else(|| rules.protocol(pack)).filter(|_| !is_copy);
+    let protocol = claim.protocol.clone().or_else(|| rules.protocol(pack));
     Opinion { strength: Strength::Verified, speaker: None, protocol, ..claim }
 }
