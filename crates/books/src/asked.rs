@@ -15,6 +15,8 @@ use serde::Serialize;
 pub const FILE_BYTES_MAX: u64 = 256 << 20;
 pub const ROWS_MAX: usize = 1_000_000;
 const COLUMNS_MAX: usize = 1_024;
+/// A line of a table that people use is below a thousandth of it.
+const LINE_BYTES_MAX: usize = 1 << 20;
 /// Rows that could not be read and are told one by one; the others are counted.
 const REFUSALS_TOLD_MAX: usize = 100;
 /// What is shown of a cell that is no hash.
@@ -38,6 +40,8 @@ pub struct Understood {
     pub repeated: usize,
     /// Rows with nothing where the hash should be.
     pub empty: usize,
+    /// Rows whose wallet is no address, such as a name: they are read as if they named none.
+    pub unread_wallets: usize,
     pub refused: Vec<Refusal>,
     /// Refused rows, also those that are not told one by one.
     pub refused_count: usize,
@@ -69,6 +73,8 @@ pub enum TableError {
     TooLong,
     #[error("the table has more than {ROWS_MAX} rows")]
     TooManyRows,
+    #[error("line {line} is longer than {LINE_BYTES_MAX} bytes")]
+    LineTooLong { line: usize },
     #[error("row {row} has more than {COLUMNS_MAX} columns")]
     TooManyColumns { row: usize },
     #[error("row {row} is no line of a table: {what}")]
@@ -86,6 +92,8 @@ pub enum TableError {
 pub struct Hints<'a> {
     /// The column that holds the hashes.
     pub column: Option<&'a str>,
+    /// Whose view it is where the row names none.
+    pub wallet: Option<Account>,
     /// Hosts of block explorers, each with the name of its chain.
     pub explorers: &'a [(String, String)],
 }
@@ -99,6 +107,9 @@ pub fn understand(bytes: &[u8], hints: &Hints<'_>) -> Result<Understood, TableEr
     if text.trim().is_empty() {
         return Err(TableError::Empty);
     }
+    if let Some(at) = text.split('\n').position(|line| line.len() > LINE_BYTES_MAX) {
+        return Err(TableError::LineTooLong { line: at.saturating_add(1) });
+    }
     let mut collector = Collector { hints, seen: BTreeSet::new(), understood: Understood::default() };
     if text.trim_start().starts_with('{') {
         json::read(&text, &mut collector)?;
@@ -110,6 +121,11 @@ pub fn understand(bytes: &[u8], hints: &Hints<'_>) -> Result<Understood, TableEr
         return Err(TableError::Empty);
     }
     Ok(understood)
+}
+
+/// What a person sees of a cell or a title.
+fn shown(text: &str) -> String {
+    crate::cell::one_line(text).chars().take(SHOWN_CHARS_MAX).collect()
 }
 
 /// Takes the cells of one row after another.
@@ -140,7 +156,11 @@ impl Collector<'_> {
         };
         let named = |cell: &str| (!cell.trim().is_empty()).then(|| cell.trim().to_owned());
         let chain = cells.chain.and_then(named).or(linked);
-        let wallet = cells.wallet.and_then(|cell| Account::parse(cell.trim()).ok());
+        let cell = cells.wallet.map(str::trim).filter(|cell| !cell.is_empty());
+        let named_wallet = cell.and_then(|cell| Account::parse(cell).ok());
+        let is_unread = cell.is_some() && named_wallet.is_none();
+        self.understood.unread_wallets = self.understood.unread_wallets.saturating_add(usize::from(is_unread));
+        let wallet = named_wallet.or(self.hints.wallet);
         if !self.seen.insert((hash, wallet)) {
             self.understood.repeated = self.understood.repeated.saturating_add(1);
             return Ok(());
@@ -155,8 +175,7 @@ impl Collector<'_> {
     fn refuse(&mut self, row: usize, column: &str, cell: &str) {
         self.understood.refused_count = self.understood.refused_count.saturating_add(1);
         if self.understood.refused.len() < REFUSALS_TOLD_MAX {
-            let shown: String = crate::cell::one_line(cell).chars().take(SHOWN_CHARS_MAX).collect();
-            let what = format!("`{shown}` is no hash of a transaction");
+            let what = format!("`{}` is no hash of a transaction", shown(cell));
             self.understood.refused.push(Refusal { row, column: column.to_owned(), what });
         }
     }
@@ -178,7 +197,7 @@ mod tests {
 
     fn read(bytes: &[u8]) -> Understood {
         let explorers = explorers();
-        understand(bytes, &Hints { column: None, explorers: &explorers }).expect("it is a table")
+        understand(bytes, &Hints { column: None, wallet: None, explorers: &explorers }).expect("it is a table")
     }
 
     fn hashes(understood: &Understood) -> Vec<String> {
@@ -246,14 +265,23 @@ mod tests {
         let fault = |text: &str| understand(text.as_bytes(), &Hints::default()).expect_err("it is refused");
         assert_eq!(fault("a,b\n1,2\n"), TableError::NoHashes { columns: "a, b".to_owned() });
         assert_eq!(fault(" \n\n"), TableError::Empty);
+        let wallet = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
+        let text = format!("hash,wallet\n{EVM},{wallet}\n{EVM},\n{OTHER},alice.eth\n");
+        let hints = Hints { wallet: Account::parse(wallet).ok(), ..Hints::default() };
+        let understood = understand(text.as_bytes(), &hints).expect("it is a table");
+        assert_eq!(
+            (hashes(&understood), understood.repeated, understood.unread_wallets),
+            (vec![EVM.to_owned(), OTHER.to_owned()], 1, 1)
+        );
         let wide = format!("{}\n", "x,".repeat(2_000));
         assert_eq!(fault(&wide), TableError::TooManyColumns { row: 1 });
         assert!(matches!(fault("{\"hash\": 7"), TableError::Broken { row: 1, .. }));
+        assert_eq!(fault(&format!("hash\n{}\n", "x".repeat(2 << 20))), TableError::LineTooLong { line: 2 });
         let named =
-            understand(format!("a,b\n{EVM},{OTHER}\n").as_bytes(), &Hints { column: Some("B"), explorers: &[] });
+            understand(format!("a,b\n{EVM},{OTHER}\n").as_bytes(), &Hints { column: Some("B"), ..Hints::default() });
         assert_eq!(hashes(&named.expect("it is a table")), [OTHER]);
         let unnamed =
-            understand(b"a,b\n1,2\n", &Hints { column: Some("c"), explorers: &[] }).expect_err("it is refused");
+            understand(b"a,b\n1,2\n", &Hints { column: Some("c"), ..Hints::default() }).expect_err("it is refused");
         assert_eq!(unnamed, TableError::NoColumn { name: "c".to_owned(), columns: "a, b".to_owned() });
     }
 

@@ -2,13 +2,15 @@
 
 /// Token text comes from strangers, and a spreadsheet must not read it as a formula.
 pub fn tamed(text: String) -> String {
-    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{text}") } else { text }
+    let begins = text.trim_start().starts_with(['=', '+', '-', '@', '|', '%', '＝', '＋', '－', '＠']);
+    if begins || text.starts_with(['\t', '\r', '\n']) { format!("'{text}") } else { text }
 }
 
-/// One line without control characters, nor marks that turn the direction of what follows.
+/// One line without control characters, nor characters that nobody sees.
 pub fn one_line(text: &str) -> String {
-    let is_mark = |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    text.chars().filter(|c| !is_mark(*c)).map(|c| if c.is_control() { ' ' } else { c }).collect()
+    let is_hidden = |c: char| matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
+    let ends_line = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+    text.chars().filter(|c| !is_hidden(*c)).map(|c| if ends_line(c) { ' ' } else { c }).collect()
 }
 
 #[cfg(test)]
@@ -17,7 +19,7 @@ mod tests {
 
     #[test]
     fn a_spreadsheet_reads_no_formula() {
-        for text in ["=HYPERLINK(\"x\")", "+1", "-1", "@SUM(A1)", "\t=1"] {
+        for text in ["=HYPERLINK(\"x\")", "+1", "-1", "@SUM(A1)", "\t=1", " =1", "|x", "＝1"] {
             assert_eq!(tamed(text.to_owned()), format!("'{text}"));
         }
         assert_eq!(tamed("USDC".to_owned()), "USDC");

@@ -7,6 +7,8 @@ use serde::Deserialize;
 use crate::line::Line;
 
 const EMBEDDED: &str = include_str!("../accounts.toml");
+/// Parts of an account's name that stand for something of the posting.
+const PLACEHOLDERS: [&str; 4] = ["{wallet}", "{chain}", "{protocol}", "{category}"];
 /// What stands for a protocol that nobody named.
 const UNNAMED: &str = "Unnamed";
 
@@ -59,6 +61,10 @@ pub enum ChartError {
     Refused(#[from] toml::de::Error),
     #[error("the chart of accounts names none for a posting of `{0}`")]
     Incomplete(&'static str),
+    #[error(
+        "the account `{0}` has a part that nobody knows: known are {{wallet}}, {{chain}}, {{protocol}} and {{category}}, each alone between colons"
+    )]
+    UnknownPart(String),
 }
 
 /// Every entry that a posting can have.
@@ -96,6 +102,13 @@ impl Chart {
                 fits_any && (row.entry.is_empty() || row.entry.contains(entry))
             })
         };
+        let names = chart.account.iter().map(|row| &row.account).chain([&chart.wallet.account]);
+        let is_known = |part: &str| PLACEHOLDERS.contains(&part) || !part.contains(['{', '}']);
+        for name in names {
+            if !name.split(':').all(is_known) {
+                return Err(ChartError::UnknownPart(name.clone()));
+            }
+        }
         match ENTRIES.iter().find(|entry| !is_covered(entry)) {
             Some(entry) => Err(ChartError::Incomplete(entry.name())),
             None => Ok(chart),

@@ -37,7 +37,7 @@ pub fn rest_body(bytes: &[u8]) {
 /// A table that names transactions: as many rows as it has lines at most, each once, and every row that is refused is told with its place.
 pub fn table(bytes: &[u8]) {
     let explorers = [("basescan.org".to_owned(), "base".to_owned())];
-    let Ok(understood) = asked::understand(bytes, &Hints { column: None, explorers: &explorers }) else { return };
+    let Ok(understood) = asked::understand(bytes, &Hints { explorers: &explorers, ..Hints::default() }) else { return };
     let lines = bytes.iter().filter(|byte| matches!(byte, b'\n' | b'\r')).count() + 1;
     let counted = understood.rows.len() + understood.repeated + understood.empty + understood.refused_count;
     assert!(counted <= lines, "{counted} rows of {lines} lines");

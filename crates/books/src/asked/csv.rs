@@ -2,9 +2,10 @@
 
 use csv::{ReaderBuilder, StringRecord, Trim};
 
-use super::{COLUMNS_MAX, Cells, Collector, Columns, TableError, names, text};
+use super::{COLUMNS_MAX, Cells, Collector, Columns, TableError, names, shown, text};
 
 const SEPARATORS: [char; 4] = [',', ';', '\t', '|'];
+const TITLES_SHOWN: usize = 40;
 /// Rows that are looked at to find the column of hashes where no header names it.
 const ROWS_LOOKED_AT: usize = 100;
 
@@ -65,7 +66,7 @@ fn found(
         (1..=head.len()).map(|number| number.to_string()).collect()
     };
     let plain: Vec<String> = titles.iter().map(|title| names::plain(title)).collect();
-    let shown = || titles.iter().map(|title| crate::cell::one_line(title)).collect::<Vec<_>>().join(", ");
+    let columns_shown = || titles.iter().take(TITLES_SHOWN).map(|title| shown(title)).collect::<Vec<_>>().join(", ");
     let by_content = || {
         let counts = (0..titles.len()).map(|at| {
             let cells = first.iter().filter_map(|(_, record)| record.get(at));
@@ -76,12 +77,12 @@ fn found(
     let hash = match collector.hints.column {
         Some(name) => {
             let place = plain.iter().position(|title| *title == names::plain(name));
-            place.ok_or_else(|| TableError::NoColumn { name: name.to_owned(), columns: shown() })?
+            place.ok_or_else(|| TableError::NoColumn { name: name.to_owned(), columns: columns_shown() })?
         }
         None => {
             let named = names::hash(&plain).filter(|_| has_header);
             let place = named.or_else(|| by_content().map(|(_, at)| at));
-            place.ok_or_else(|| TableError::NoHashes { columns: shown() })?
+            place.ok_or_else(|| TableError::NoHashes { columns: columns_shown() })?
         }
     };
     let (chain, wallet) = (names::chain(&plain), names::wallet(&plain));

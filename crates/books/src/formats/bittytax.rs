@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::Rows;
-use super::pairs::{self, CARRIED, LOCKED, Labels, PairRow, REVIEW, Tool, income, marked, says};
+use super::pairs::{self, CARRIED, LOAN, LOCKED, Labels, PairRow, REVIEW, Tool, income, marked, says};
 use crate::chart::Chart;
 
 const TOOL: Tool = Tool {
@@ -24,14 +24,15 @@ const TOOL: Tool = Tool {
     ],
     labels: Labels {
         trade: says("Trade"),
+        trade_apart: [says("Withdrawal"), says("Deposit")],
         carried: None,
         carried_apart: [marked("Withdrawal", CARRIED), marked("Deposit", CARRIED)],
-        income: |category| income(category, ["Airdrop", "Mining", "Interest", "Staking", "Income"]),
+        income: |category| income(category, ["Income", "Mining", "Interest", "Staking", "Income"]),
         fee: says("Spend"),
         expense: says("Spend"),
         moved: [says("Withdrawal"), says("Deposit")],
         locked: [marked("Withdrawal", LOCKED), marked("Deposit", LOCKED)],
-        loan: [says("Loan-Repayment"), says("Loan")],
+        loan: [marked("Loan-Repayment", LOAN), marked("Loan", LOAN)],
         open: [marked("Withdrawal", REVIEW), marked("Deposit", REVIEW)],
     },
     has_fees: true,
@@ -42,18 +43,12 @@ pub(super) fn write(rows: Rows<'_>, _: &Chart, out: &mut dyn Write) -> io::Resul
     pairs::write(&TOOL, rows, out)
 }
 
-/// One part of an exchange alone is no trade for BittyTax: it is marked as such.
 fn cells(pair: &PairRow<'_>) -> Vec<String> {
-    let kind = match pair.kind(["out", "in", "both"]).as_str() {
-        "out" if pair.label() == "Trade" => "Withdrawal".to_owned(),
-        "in" if pair.label() == "Trade" => "Deposit".to_owned(),
-        _ => pair.label(),
-    };
     let amounts = [&pair.received, &pair.sent, &pair.fee].map(|amount| {
         let [quantity, asset] = PairRow::pair(amount);
         [quantity, asset, String::new()]
     });
     let wallet = format!("{} {}", pair.chain(), pair.wallet());
     let rest = [wallet, format!("{} UTC", pair.year_first()), pair.description_with_hash()];
-    std::iter::once(kind).chain(amounts.concat()).chain(rest).collect()
+    std::iter::once(pair.label()).chain(amounts.concat()).chain(rest).collect()
 }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::Rows;
-use super::pairs::{self, LOAN, LOCKED, Labels, MOVED, PairRow, REVIEW, Tool, income, marked, says};
+use super::pairs::{self, CARRIED, LOAN, LOCKED, Labels, MOVED, PairRow, REVIEW, Tool, income, marked, says};
 use crate::chart::Chart;
 
 const TOOL: Tool = Tool {
@@ -22,8 +22,9 @@ const TOOL: Tool = Tool {
     ],
     labels: Labels {
         trade: says("Trade"),
+        trade_apart: [says("Payment"), says("Deposit")],
         carried: Some(says("Token Migration")),
-        carried_apart: [says("Withdrawal"), says("Deposit")],
+        carried_apart: [marked("Withdrawal", CARRIED), marked("Deposit", CARRIED)],
         income: |category| income(category, ["Airdrop", "Mining", "Interest", "Staking", "Income"]),
         fee: says("Fee"),
         expense: says("Payment"),

@@ -22,6 +22,7 @@ const TOOL: Tool = Tool {
     ],
     labels: Labels {
         trade: says("Trade"),
+        trade_apart: [says("Merchant Payment"), says("Deposit")],
         carried: None,
         carried_apart: [marked("Withdrawal", CARRIED), marked("Deposit", CARRIED)],
         income: |category| income(category, ["Airdrop", "Mining", "Interest", "Staking", "Income"]),

@@ -24,6 +24,7 @@ const TOOL: Tool = Tool {
     ],
     labels: Labels {
         trade: says(""),
+        trade_apart: [says(""); 2],
         carried: None,
         carried_apart: [marked("", CARRIED); 2],
         income: |category| income(category, ["Airdrop", "Mining", "Income", "Staking", "Income"]),

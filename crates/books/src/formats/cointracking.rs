@@ -5,7 +5,7 @@
 use std::io::{self, Write};
 
 use super::Rows;
-use super::pairs::{self, LOCKED, Labels, PairRow, REVIEW, Tool, income, marked, says};
+use super::pairs::{self, CARRIED, LOCKED, Labels, PairRow, REVIEW, Tool, income, marked, says};
 use crate::chart::Chart;
 
 const TOOL: Tool = Tool {
@@ -28,8 +28,9 @@ const TOOL: Tool = Tool {
     ],
     labels: Labels {
         trade: says("Trade"),
+        trade_apart: [says("Spend"), says("Deposit")],
         carried: Some(says("Swap (non taxable)")),
-        carried_apart: [says("Withdrawal"), says("Deposit")],
+        carried_apart: [marked("Withdrawal", CARRIED), marked("Deposit", CARRIED)],
         income: |category| income(category, ["Airdrop", "Mining", "Interest Income", "Staking", "Income"]),
         fee: says("Other Fee"),
         expense: says("Spend"),
@@ -49,7 +50,7 @@ pub(super) fn write(rows: Rows<'_>, _: &Chart, out: &mut dyn Write) -> io::Resul
 fn cells(pair: &PairRow<'_>) -> Vec<String> {
     let amounts = [&pair.received, &pair.sent, &pair.fee].map(PairRow::pair).concat();
     // What has the same Tx-ID twice is taken for a repetition.
-    let id = format!("{}-{}", pair.hash(), amounts.concat());
+    let id = format!("{}-{}-{}", pair.hash(), pair.wallet(), pair.place);
     let rest = [pair.chain(), String::new(), pair.description(), pair.year_first(), id];
     let empty = [String::new(), String::new(), String::new()];
     std::iter::once(pair.label()).chain(amounts).chain(rest).chain(empty).collect()

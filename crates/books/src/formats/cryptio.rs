@@ -30,6 +30,7 @@ const TOOL: Tool = Tool {
     ],
     labels: Labels {
         trade: says(""),
+        trade_apart: [says(""); 2],
         carried: Some(marked("", CARRIED)),
         carried_apart: [marked("", CARRIED); 2],
         income: |category| income(category, [""; 5]),

@@ -10,7 +10,7 @@ use crate::cell::{one_line, tamed};
 use crate::chart::Chart;
 use crate::line::{Line, lines, side, taxable};
 
-const COLUMNS: [&str; 24] = [
+const COLUMNS: [&str; 25] = [
     "time",
     "hash",
     "chain",
@@ -26,6 +26,7 @@ const COLUMNS: [&str; 24] = [
     "treatment",
     "taxable",
     "account",
+    "account_code",
     "row_category",
     "row_treatment",
     "row_taxable",
@@ -55,12 +56,14 @@ pub(super) fn csv(rows: Rows<'_>, chart: &Chart, out: &mut dyn Write) -> io::Res
     table.flush()
 }
 
-fn cells(row: &Classification, line: Option<&Line<'_>>, chart: &Chart) -> [String; 24] {
+fn cells(row: &Classification, line: Option<&Line<'_>>, chart: &Chart) -> [String; 25] {
     let text = |text: Option<&str>| tamed(one_line(text.unwrap_or_default()));
     let account = |account: Option<Account>| account.map(|account| account.to_string()).unwrap_or_default();
     let posting = line.map(|line| line.posting);
     let leg = line.map(|line| line.leg);
-    let booked = line.and_then(|line| chart.other(line)).map(|booked| booked.parts.join(":"));
+    let booked = line.and_then(|line| chart.other(line));
+    let name = booked.as_ref().map(|booked| booked.parts.join(":"));
+    let code = booked.as_ref().and_then(|booked| booked.code.as_deref());
     [
         row.block.as_ref().map(|block| block.timestamp.clone()).unwrap_or_default(),
         row.hash.clone().unwrap_or_default(),
@@ -76,7 +79,8 @@ fn cells(row: &Classification, line: Option<&Line<'_>>, chart: &Chart) -> [Strin
         posting.map_or("", |posting| posting.category.name()).to_owned(),
         posting.map_or("", |posting| posting.treatment.name()).to_owned(),
         posting.map_or("", |posting| taxable(posting.taxable)).to_owned(),
-        text(booked.as_deref()),
+        text(name.as_deref()),
+        text(code),
         row.category.name().to_owned(),
         row.treatment.name().to_owned(),
         taxable(row.taxable).to_owned(),

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use engine::Classification;
+use engine::asset::NftKind;
 use engine::classification::AssetLeg;
 
 use super::Rows;
@@ -13,8 +14,10 @@ use crate::line::lines;
 
 /// Letters and digits of a symbol that a commodity keeps; the contract tells the rest apart.
 const SYMBOL_CHARS_MAX: usize = 7;
-/// Bytes of a contract that are written in hexadecimal: enough that nobody makes another contract with the same ones.
-const CONTRACT_BYTES: usize = 8;
+/// Bytes at each end of a contract's address that are written in hexadecimal.
+const CONTRACT_BYTES: usize = 4;
+/// Digits of an id that are written where one contract has many tokens.
+const ID_DIGITS: usize = 12;
 /// Characters of a date in a timestamp.
 const DATE_CHARS: usize = 10;
 
@@ -47,7 +50,7 @@ pub(super) fn write(dialect: &Dialect, rows: Rows<'_>, chart: &Chart, out: &mut 
         let date = row.block.as_ref().and_then(|block| block.timestamp.get(..DATE_CHARS)).unwrap_or("1970-01-01");
         let mut pairs = Vec::new();
         for line in lines(&row) {
-            let Some(other) = chart.other(&line) else { continue };
+            let other = chart.other(&line).ok_or_else(|| io::Error::other("the chart has no account for a posting"))?;
             let (wallet, other) = ((dialect.account)(&chart.wallet(&line)), (dialect.account)(&other));
             let commodity = commodity(line.leg);
             if commodities.insert(commodity.clone()) {
@@ -72,7 +75,7 @@ pub(super) fn write(dialect: &Dialect, rows: Rows<'_>, chart: &Chart, out: &mut 
 }
 
 /// The coin by its symbol alone; a token by its symbol and its contract, so that no imitation shares a commodity with what it imitates. NFTs of one
-/// contract are one commodity, and each entry tells which.
+/// contract are one commodity, and each entry tells which; where a contract has many tokens, each is one.
 fn commodity(leg: &AssetLeg) -> String {
     let letters: String =
         leg.symbol.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_uppercase()).collect();
@@ -84,8 +87,15 @@ fn commodity(leg: &AssetLeg) -> String {
     match &leg.token_address {
         None => symbol,
         Some(token) => {
-            let digits: String = token.bytes().iter().take(CONTRACT_BYTES).map(|byte| format!("{byte:02X}")).collect();
-            format!("{symbol}-{digits}")
+            let bytes = token.bytes();
+            let ends = [bytes.get(..CONTRACT_BYTES), bytes.get(bytes.len().saturating_sub(CONTRACT_BYTES)..)];
+            let digits: String = ends.into_iter().flatten().flatten().map(|byte| format!("{byte:02X}")).collect();
+            let has_many = matches!(leg.token_type, Some(NftKind::Erc1155 | NftKind::Erc6909));
+            let id = leg.token_id.as_deref().filter(|_| has_many).map(|id| {
+                let digits: String = id.chars().filter(char::is_ascii_digit).collect();
+                format!("-{}", digits.get(digits.len().saturating_sub(ID_DIGITS)..).unwrap_or_default())
+            });
+            format!("{symbol}-{digits}{}", id.unwrap_or_default())
         }
     }
 }
@@ -95,6 +105,7 @@ pub(super) fn facts(row: &Classification) -> Vec<(&'static str, String)> {
     let mut facts = vec![
         ("hash", row.hash.clone().unwrap_or_default()),
         ("chain", row.chain.clone().unwrap_or_default()),
+        ("time", row.block.as_ref().map(|block| block.timestamp.clone()).unwrap_or_default()),
         ("category", row.category.name().to_owned()),
         ("treatment", row.treatment.name().to_owned()),
         ("confidence", row.confidence.to_string()),

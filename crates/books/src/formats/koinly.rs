@@ -5,7 +5,7 @@
 use std::io::{self, Write};
 
 use super::Rows;
-use super::pairs::{self, LOAN, LOCKED, Labels, MOVED, PairRow, REVIEW, Tool, income, marked, says};
+use super::pairs::{self, CARRIED, LOAN, LOCKED, Labels, MOVED, PairRow, REVIEW, Tool, income, marked, says};
 use crate::cell::tamed;
 use crate::chart::Chart;
 
@@ -26,8 +26,9 @@ const TOOL: Tool = Tool {
     ],
     labels: Labels {
         trade: says(""),
+        trade_apart: [says(""); 2],
         carried: Some(says("swap")),
-        carried_apart: [says(""); 2],
+        carried_apart: [marked("", CARRIED); 2],
         income: |category| income(category, ["airdrop", "mining", "lending interest", "reward", "income"]),
         fee: says("cost"),
         expense: says("cost"),

@@ -14,13 +14,21 @@ use crate::line::{Line, lines};
 
 /// As the engine calls a token that tells no symbol.
 const UNKNOWN: &str = "UNKNOWN";
+/// Symbols of native coins, which no token goes by.
+const COINS: [&str; 34] = [
+    "APE", "AVAX", "BERA", "BNB", "BTC", "CELO", "CORE", "CRO", "ETH", "FLR", "FRAX", "FTM", "GLMR", "HYPE", "KAIA",
+    "KLAY", "MATIC", "METIS", "MNT", "MON", "MOVR", "OKB", "POL", "RBTC", "RON", "S", "SEI", "SOL", "XDAI", "XPL",
+    "XTZ", "IMX", "GHO", "EDU",
+];
 
 pub(super) const MOVED: &str = "Own transfer: merge it with the other side. ";
 pub(super) const LOCKED: &str = "Held by a protocol and still owned. ";
 pub(super) const LOAN: &str = "A loan, not income and not a sale. ";
 pub(super) const CARRIED: &str = "Not a sale: the cost passes to what came in for it. ";
 pub(super) const REVIEW: &str = "REVIEW, not decided: ";
-const UNMATCHED: &str = "One part of an exchange of several assets: join it with the others by hand. ";
+pub(super) const PAID: &str = "A payment. ";
+const SEVERAL: &str = "One of several assets that were exchanged together: divide the value by hand. ";
+const ALONE: &str = "Its other side did not move here. ";
 
 /// A tool's word, and what the description has to say where the word alone would mislead.
 #[derive(Clone, Copy)]
@@ -40,6 +48,8 @@ pub(super) const fn marked(word: &'static str, mark: &'static str) -> Label {
 /// The table from entries to a tool's words. Where there are two, the first is for what goes out.
 pub(super) struct Labels {
     pub trade: Label,
+    /// One side of a trade that has no other side here.
+    pub trade_apart: [Label; 2],
     /// An exchange without gain; without one, each side is a row of its own.
     pub carried: Option<Label>,
     pub carried_apart: [Label; 2],
@@ -74,12 +84,15 @@ pub(super) struct PairRow<'a> {
     pub received: Option<Amount>,
     pub fee: Option<Amount>,
     label: Label,
-    is_half: bool,
+    /// What else has to be told of it.
+    beside: &'static str,
+    /// Its place among the rows of the same reading.
+    pub place: usize,
 }
 
 impl<'a> PairRow<'a> {
     fn new(row: &'a Classification, label: Label) -> Self {
-        Self { row, sent: None, received: None, fee: None, label, is_half: false }
+        Self { row, sent: None, received: None, fee: None, label, beside: "", place: 0 }
     }
 
     pub(super) fn label(&self) -> String {
@@ -92,9 +105,8 @@ impl<'a> PairRow<'a> {
 
     /// The reading in words, after what the tool's own word does not say.
     pub(super) fn description(&self) -> String {
-        let mark = if self.is_half { UNMATCHED } else { self.label.mark };
-        let told = if self.label.mark == REVIEW { &self.row.review_note } else { &self.row.description };
-        tamed(one_line(&format!("{mark}{}", told.as_deref().unwrap_or_default())))
+        let told = if self.row.needs_review { &self.row.review_note } else { &self.row.description };
+        tamed(one_line(&format!("{}{}", self.marks(), told.as_deref().unwrap_or_default())))
     }
 
     /// The same with the hash, for tools that have no column for it.
@@ -112,8 +124,14 @@ impl<'a> PairRow<'a> {
 
     /// The chain, and before it what a tool without descriptions must be told.
     pub(super) fn marked_chain(&self) -> String {
-        let mark = if self.is_half { UNMATCHED } else { self.label.mark };
-        format!("{mark}{}", self.chain())
+        format!("{}{}", self.marks(), self.chain())
+    }
+
+    /// A reading that a person must look at says so on each of its rows.
+    fn marks(&self) -> String {
+        let review = if self.row.needs_review { REVIEW } else { "" };
+        let mark = if self.label.mark == REVIEW { "" } else { self.label.mark };
+        format!("{review}{mark}{}", self.beside)
     }
 
     /// Amount and asset.
@@ -163,8 +181,9 @@ impl<'a> PairRow<'a> {
         .to_owned()
     }
 
-    fn side_mut(&mut self, line: &Line<'_>) -> &mut Option<Amount> {
-        if line.is_out() { &mut self.sent } else { &mut self.received }
+    fn with(mut self, is_out: bool, amount: Amount) -> Self {
+        *(if is_out { &mut self.sent } else { &mut self.received }) = Some(amount);
+        self
     }
 }
 
@@ -183,82 +202,127 @@ pub(super) fn write(tool: &Tool, rows: Rows<'_>, out: &mut dyn Write) -> io::Res
 
 /// What a posting becomes.
 enum Becomes {
-    /// One side of a row that has the other side too.
-    Half(Label),
+    /// One side of an exchange.
+    Half(Kind),
     Alone(Label),
     /// It has no value of its own, or is spam.
     Nothing,
 }
 
+/// The kinds of exchange.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Trade,
+    Carried,
+}
+
 impl Labels {
     fn of(&self, line: &Line<'_>) -> Becomes {
-        let [out, incoming] = [0, 1];
-        let way = if line.is_out() { out } else { incoming };
-        let alone = |pair: &[Label; 2]| pair.get(way).map_or(Becomes::Nothing, |label| Becomes::Alone(*label));
+        let way = |[out, incoming]: [Label; 2]| Becomes::Alone(if line.is_out() { out } else { incoming });
         match line.entry() {
-            Entry::Dispose | Entry::Acquire => Becomes::Half(self.trade),
-            Entry::CarryOut | Entry::CarryIn => self.carried.map_or_else(|| alone(&self.carried_apart), Becomes::Half),
+            Entry::Dispose | Entry::Acquire => Becomes::Half(Kind::Trade),
+            Entry::CarryOut | Entry::CarryIn if self.carried.is_some() => Becomes::Half(Kind::Carried),
+            Entry::CarryOut | Entry::CarryIn => way(self.carried_apart),
             Entry::Income => Becomes::Alone(says((self.income)(line.posting.category))),
             Entry::Expense if line.posting.category == Category::FeePayment => Becomes::Alone(self.fee),
             Entry::Expense => Becomes::Alone(self.expense),
-            Entry::MoveOut | Entry::MoveIn => alone(&self.moved),
-            Entry::Lock | Entry::Unlock => alone(&self.locked),
-            Entry::Borrow | Entry::Repay => alone(&self.loan),
-            Entry::Open => alone(&self.open),
+            Entry::MoveOut | Entry::MoveIn => way(self.moved),
+            Entry::Lock | Entry::Unlock => way(self.locked),
+            Entry::Borrow | Entry::Repay => way(self.loan),
+            Entry::Open => way(self.open),
             Entry::Mirror | Entry::Ignore => Becomes::Nothing,
+        }
+    }
+
+    /// The word for both sides together, and those for one alone.
+    fn exchange(&self, kind: Kind) -> (Label, [Label; 2]) {
+        match kind {
+            Kind::Trade => (self.trade, self.trade_apart),
+            Kind::Carried => (self.carried.unwrap_or(self.trade), self.carried_apart),
         }
     }
 }
 
+/// What was exchanged in one step.
+struct Exchange {
+    kind: Kind,
+    step: Option<usize>,
+    out: Vec<Amount>,
+    incoming: Vec<Amount>,
+}
+
 fn pairs<'a>(row: &'a Classification, tool: &Tool, currencies: &mut Currencies) -> Vec<PairRow<'a>> {
     let mut found: Vec<PairRow<'a>> = Vec::new();
+    let mut exchanges: Vec<Exchange> = Vec::new();
     let mut gas = None;
     for line in lines(row) {
-        let amount = Amount { amount: line.posting.amount.clone(), currency: currencies.of(&line) };
-        if line.posting.side == Side::Gas && tool.has_fees {
-            gas = Some(amount);
+        let becomes = tool.labels.of(&line);
+        if matches!(becomes, Becomes::Nothing) {
             continue;
         }
-        match tool.labels.of(&line) {
+        let amount = Amount { amount: line.posting.amount.clone(), currency: currencies.of(&line) };
+        match becomes {
+            _ if line.posting.side == Side::Gas && tool.has_fees => gas = Some(amount),
             Becomes::Nothing => {}
-            Becomes::Half(label) => {
-                let is_free = |pair: &&mut PairRow<'_>| {
-                    let taken = if line.is_out() { &pair.sent } else { &pair.received };
-                    pair.is_half && taken.is_none() && pair.label.word == label.word
-                };
-                match found.iter_mut().find(is_free) {
-                    Some(pair) => {
-                        pair.is_half = false;
-                        *pair.side_mut(&line) = Some(amount);
-                    }
-                    None => {
-                        let mut pair = PairRow { is_half: true, ..PairRow::new(row, label) };
-                        *pair.side_mut(&line) = Some(amount);
-                        found.push(pair);
-                    }
+            Becomes::Alone(label) => found.push(PairRow::new(row, label).with(line.is_out(), amount)),
+            Becomes::Half(kind) => {
+                let step = line.posting.step;
+                let same = exchanges.iter().position(|one| one.kind == kind && one.step == step);
+                let at = same.unwrap_or_else(|| {
+                    exchanges.push(Exchange { kind, step, out: Vec::new(), incoming: Vec::new() });
+                    exchanges.len().saturating_sub(1)
+                });
+                if let Some(exchange) = exchanges.get_mut(at) {
+                    let side = if line.is_out() { &mut exchange.out } else { &mut exchange.incoming };
+                    side.push(amount);
                 }
             }
-            Becomes::Alone(label) => {
-                let mut pair = PairRow::new(row, label);
-                *pair.side_mut(&line) = Some(amount);
-                found.push(pair);
-            }
         }
+    }
+    for exchange in exchanges {
+        found.extend(exchanged(row, &tool.labels, exchange));
     }
     // What only comes in cannot carry a fee.
     match (gas, found.iter_mut().find(|pair| pair.sent.is_some())) {
         (Some(fee), Some(pair)) => pair.fee = Some(fee),
-        (Some(fee), None) => found.push(PairRow { sent: Some(fee), ..PairRow::new(row, tool.labels.fee) }),
+        (Some(fee), None) => found.push(PairRow::new(row, tool.labels.fee).with(true, fee)),
         (None, _) => {}
+    }
+    for (place, pair) in found.iter_mut().enumerate() {
+        pair.place = place;
     }
     found
 }
+
+/// One against one is a row. Of several, each pair is one, and every row says that they belong together.
+fn exchanged<'a>(row: &'a Classification, labels: &Labels, exchange: Exchange) -> Vec<PairRow<'a>> {
+    let (both, [out_label, in_label]) = labels.exchange(exchange.kind);
+    let beside = match (exchange.out.len(), exchange.incoming.len()) {
+        (1, 1) => "",
+        (0, _) | (_, 0) => ALONE,
+        _ => SEVERAL,
+    };
+    let (mut out, mut incoming) = (exchange.out.into_iter(), exchange.incoming.into_iter());
+    let mut rows = Vec::new();
+    loop {
+        let pair = match (out.next(), incoming.next()) {
+            (Some(sent), Some(received)) => PairRow::new(row, both).with(true, sent).with(false, received),
+            (Some(sent), None) => PairRow::new(row, out_label).with(true, sent),
+            (None, Some(received)) => PairRow::new(row, in_label).with(false, received),
+            (None, None) => return rows,
+        };
+        rows.push(PairRow { beside, ..pair });
+    }
+}
+
+/// Chain, contract and id.
+type AssetKey = (Option<String>, Option<Account>, Option<String>);
 
 /// Tools know assets by their symbols. A token that imitates another, one that has no symbol or the symbol of another token, and every NFT get a
 /// placeholder, the same one throughout the file.
 #[derive(Default)]
 struct Currencies {
-    known: BTreeMap<(Option<Account>, Option<String>), String>,
+    known: BTreeMap<AssetKey, String>,
     taken: BTreeSet<String>,
     unknown: usize,
     nfts: usize,
@@ -267,8 +331,7 @@ struct Currencies {
 impl Currencies {
     fn of(&mut self, line: &Line<'_>) -> String {
         let leg = line.leg;
-        let chain = line.row.chain.clone().filter(|_| leg.token_address.is_none());
-        let key = (leg.token_address, leg.token_id.clone().or(chain));
+        let key = (line.row.chain.clone(), leg.token_address, leg.token_id.clone());
         if let Some(known) = self.known.get(&key) {
             return known.clone();
         }
@@ -284,9 +347,11 @@ impl Currencies {
         }
         let is_plain = !leg.symbol.is_empty() && leg.symbol.chars().all(|c| c.is_ascii_alphanumeric() || c == '.');
         let is_known = is_plain && leg.symbol != UNKNOWN && !leg.symbol_collision && leg.decimals.is_some();
+        let symbol = leg.symbol.to_ascii_uppercase();
         let is_coin = leg.token_address.is_none();
-        if is_coin || is_known && self.taken.insert(leg.symbol.to_ascii_uppercase()) {
-            self.taken.insert(leg.symbol.to_ascii_uppercase());
+        // A coin's symbol is the coin's, whichever comes first.
+        let is_free = is_known && !COINS.contains(&symbol.as_str()) && self.taken.insert(symbol);
+        if is_coin || is_free {
             return leg.symbol.clone();
         }
         self.unknown = self.unknown.saturating_add(1);
@@ -304,6 +369,7 @@ pub(super) fn income(
         Category::MiningReward => mining,
         Category::Interest => interest,
         Category::Reward | Category::StakingRebase | Category::MevReward => reward,
+        // Salaries, royalties and whatever else comes in as income.
         _ => other,
     }
 }

@@ -21,6 +21,7 @@ const TOOL: Tool = Tool {
     ],
     labels: Labels {
         trade: says("Trade"),
+        trade_apart: [says("Purchase"), says("Deposit")],
         carried: None,
         carried_apart: [marked("Withdrawal", CARRIED), marked("Deposit", CARRIED)],
         income: |category| income(category, ["Airdrop", "Mining", "Income", "StakingReward", "Income"]),

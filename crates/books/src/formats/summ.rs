@@ -26,6 +26,7 @@ const TOOL: Tool = Tool {
     ],
     labels: Labels {
         trade: says("sell"),
+        trade_apart: [says("sell"), says("buy")],
         carried: None,
         carried_apart: [says("swap-out"), says("swap-in")],
         income: |category| income(category, ["airdrop", "mining", "interest", "staking", "income"]),
@@ -44,14 +45,13 @@ pub(super) fn write(rows: Rows<'_>, _: &Chart, out: &mut dyn Write) -> io::Resul
     pairs::write(&TOOL, rows, out)
 }
 
-/// The base is what is sold; what comes in alone is the base too, bought where it is one part of an exchange.
+/// The base is what is sold; what comes in alone is the base too.
 fn cells(pair: &PairRow<'_>) -> Vec<String> {
     let base = pair.sent.clone().or_else(|| pair.received.clone());
     let quote = pair.received.clone().filter(|_| pair.sent.is_some());
-    let kind = if pair.sent.is_none() && pair.label() == "sell" { "buy".to_owned() } else { pair.label() };
     let amounts = [&base, &quote, &pair.fee].map(PairRow::turned).concat();
     let (wallet, nobody) = (pair.wallet(), String::new());
     let ends = if pair.sent.is_some() { [wallet, nobody] } else { [nobody, wallet] };
     let rest = [pair.chain(), pair.hash(), pair.description(), String::new(), String::new()];
-    [pair.year_first(), kind].into_iter().chain(amounts).chain(ends).chain(rest).collect()
+    [pair.year_first(), pair.label()].into_iter().chain(amounts).chain(ends).chain(rest).collect()
 }

@@ -22,6 +22,7 @@ const TOOL: Tool = Tool {
     ],
     labels: Labels {
         trade: says("Trade"),
+        trade_apart: [says("Spend"), says("Deposit")],
         carried: None,
         carried_apart: [marked("Withdrawal", CARRIED), marked("Deposit", CARRIED)],
         income: |category| income(category, ["Airdrop", "Mining", "Income", "Staking", "Income"]),

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::Rows;
-use super::pairs::{self, CARRIED, LOAN, LOCKED, Labels, PairRow, REVIEW, Tool, income, marked, says};
+use super::pairs::{self, CARRIED, LOAN, LOCKED, Labels, PAID, PairRow, REVIEW, Tool, income, marked, says};
 use crate::chart::Chart;
 
 const TOOL: Tool = Tool {
@@ -22,11 +22,12 @@ const TOOL: Tool = Tool {
     ],
     labels: Labels {
         trade: says("trade"),
+        trade_apart: [says("send"), says("receive")],
         carried: None,
         carried_apart: [marked("send", CARRIED), marked("receive", CARRIED)],
         income: |category| income(category, ["airdrop", "mined", "interest received", "staking reward", "misc reward"]),
         fee: says("fee"),
-        expense: says("send"),
+        expense: marked("send", PAID),
         moved: [says("send"), says("receive")],
         locked: [marked("send", LOCKED), marked("receive", LOCKED)],
         loan: [marked("send", LOAN), marked("receive", LOAN)],

@@ -1,6 +1,6 @@
 //! `taxon bulk`: a whole table of transactions at once, without a service, written as the file of a ledger or a tax tool.
 //!
-//! What was read is kept beside the output until all of it is there, so that a run that was stopped goes on with `--resume`.
+//! Readings are kept in a file beside the output until the output is written, so that a run that was stopped goes on with `--resume`.
 
 mod part;
 
@@ -80,25 +80,27 @@ struct Outcome {
 }
 
 pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode> {
-    // Everything that can be wrong is found before a long run.
+    // What can be found wrong beforehand is, since a run may be long.
+    check_paths(&args.table, &args.out)?;
     let chart = chart(args.chart.as_deref())?;
     let reader = Arc::new(app::reader(config, if args.demo { Demo::On } else { Demo::Off }, None)?);
     let table = table(&args.table)?;
     let explorers = explorers(&reader);
-    let understood = asked::understand(&table, &Hints { column: args.column.as_deref(), explorers: &explorers })
-        .with_context(|| args.table.display().to_string())?;
+    let hints = Hints { column: args.column.as_deref(), wallet: args.wallet, explorers: &explorers };
+    let mut understood = asked::understand(&table, &hints).with_context(|| args.table.display().to_string())?;
     print(&told(&understood));
     ensure!(!understood.rows.is_empty(), "no row names a transaction");
     let policy = policy_of(&args.policy);
     let options = serde_json::json!({
         "engine": reader.knowledge.engine, "policy": args.policy, "wallet": args.wallet, "chain": args.chain,
     });
+    name_chains(&reader, args.chain.as_deref(), &mut understood.rows)?;
     let mut part = Part::open(&args.out, &options, args.resume)?;
-    let outcome = read_all(&reader, args, &policy, understood.rows, &mut part).await?;
+    let outcome = read_all(&reader, &policy, &understood.rows, &mut part).await?;
     if outcome.stopped {
         bail!("stopped after {} rows; the same command with --resume goes on", part.len());
     }
-    let written = write_out(&part, args, &chart)?;
+    let written = write_out(&part, &understood.rows, args, &chart)?;
     print(&written);
     for failure in &outcome.failed {
         print(&format!("  not classified  {failure}\n"));
@@ -148,9 +150,12 @@ fn told(understood: &Understood) -> String {
             let _ = write!(out, ", {what} from `{}`", safe(column));
         }
     }
-    for (count, what) in
-        [(understood.repeated, "repeated"), (understood.empty, "without a hash"), (understood.refused_count, "refused")]
-    {
+    for (count, what) in [
+        (understood.repeated, "repeated"),
+        (understood.empty, "without a hash"),
+        (understood.unread_wallets, "with a wallet that is no address"),
+        (understood.refused_count, "refused"),
+    ] {
         if count > 0 {
             let _ = write!(out, "; {count} rows {what}");
         }
@@ -162,28 +167,41 @@ fn told(understood: &Understood) -> String {
     out
 }
 
-/// Reads what is not there yet, in calls of as many as a batch takes.
-async fn read_all(
-    reader: &Arc<Reader>,
-    args: &Args,
-    policy: &Policy,
-    mut rows: Vec<Asked>,
-    part: &mut Part,
-) -> anyhow::Result<Outcome> {
-    let total = rows.len();
-    let mut elsewhere = 0_usize;
-    for row in &mut rows {
-        row.wallet = row.wallet.or(args.wallet);
+fn check_paths(table: &Path, out: &Path) -> anyhow::Result<()> {
+    ensure!(!out.exists() || out.is_file(), "{} is no file", out.display());
+    let folder = folder_of(out);
+    ensure!(folder.is_dir(), "{} is no folder", folder.display());
+    let is_same = table.canonicalize().ok().is_some_and(|table| out.canonicalize().ok() == Some(table));
+    ensure!(!is_same, "{} would be written over itself", out.display());
+    Ok(())
+}
+
+fn folder_of(out: &Path) -> &Path {
+    out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// What a tool calls a chain may be a name of its own: then the transaction is looked for as if the row named none.
+fn name_chains(reader: &Reader, default: Option<&str>, rows: &mut [Asked]) -> anyhow::Result<()> {
+    let slug = |name: &str| reader.registry.find(name).map(|chain| chain.slug.clone());
+    let default =
+        default.map(|name| slug(name).with_context(|| format!("no chain is called `{}`", safe(name)))).transpose()?;
+    let mut unknown = 0_usize;
+    for row in rows {
         let named = row.chain.take();
-        let slug = named.as_deref().and_then(|name| reader.registry.find(name)).map(|chain| chain.slug.clone());
-        // What a tool calls a chain may be a name of its own: then the transaction is looked for everywhere.
-        elsewhere = elsewhere.saturating_add(usize::from(named.is_some() && slug.is_none()));
-        row.chain = slug.or_else(|| args.chain.clone());
+        let known = named.as_deref().and_then(slug);
+        unknown = unknown.saturating_add(usize::from(named.is_some() && known.is_none()));
+        row.chain = known.or_else(|| default.clone());
     }
-    if elsewhere > 0 {
-        print(&format!("{elsewhere} rows name a chain that is not known by that name\n"));
+    if unknown > 0 {
+        print(&format!("{unknown} rows name a chain by a name that is not known here\n"));
     }
-    rows.retain(|row| !part.holds(row));
+    Ok(())
+}
+
+/// Reads what is not there yet, in calls of as many as a batch takes.
+async fn read_all(reader: &Arc<Reader>, policy: &Policy, rows: &[Asked], part: &mut Part) -> anyhow::Result<Outcome> {
+    let total = rows.len();
+    let rows: Vec<&Asked> = rows.iter().filter(|row| !part.holds(row)).collect();
     let bar = ProgressBar::new(u64::try_from(total).unwrap_or(u64::MAX));
     bar.set_style(ProgressStyle::with_template(PROGRESS)?);
     bar.set_position(u64::try_from(total.saturating_sub(rows.len())).unwrap_or_default());
@@ -224,16 +242,22 @@ fn item(row: &Asked, policy: &Policy) -> Item {
 }
 
 /// Whole or not at all: a file that is half written is never taken for the export.
-fn write_out(part: &Part, args: &Args, chart: &Chart) -> anyhow::Result<String> {
+fn write_out(part: &Part, asked: &[Asked], args: &Args, chart: &Chart) -> anyhow::Result<String> {
     let shown = args.out.display();
-    let folder = args.out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let beside = folder.join(format!(".{}.new", args.out.file_name().unwrap_or_default().to_string_lossy()));
-    let file = File::create(&beside).with_context(|| format!("{} cannot be written", beside.display()))?;
+    let name = args.out.file_name().unwrap_or_default().to_string_lossy();
+    let beside = folder_of(&args.out).join(format!(".{name}.{}.new", std::process::id()));
+    let file = File::create_new(&beside).with_context(|| format!("{} cannot be written", beside.display()))?;
     let mut out = BufWriter::new(file);
-    let mut rows = part.rows()?;
+    let mut count = 0_usize;
+    let mut reviews = 0_usize;
+    let mut rows = part.rows(asked)?.inspect(|row| {
+        count = count.saturating_add(1);
+        reviews = reviews.saturating_add(usize::from(row.as_ref().is_ok_and(|row| row.needs_review)));
+    });
     (args.format.write)(&mut rows, chart, &mut out).with_context(|| format!("{shown} cannot be written"))?;
     out.flush()?;
     out.get_ref().sync_all()?;
     std::fs::rename(&beside, &args.out).with_context(|| format!("{shown} cannot be written"))?;
-    Ok(format!("{} rows in {shown} ({}), {} of them for review\n", part.len(), args.format.name, part.reviews()))
+    drop(rows);
+    Ok(format!("{count} rows in {shown} ({}), {reviews} of them for review\n", args.format.name))
 }

@@ -48,7 +48,7 @@ fn units(amount: &str) -> i128 {
     sign * format!("{whole}{part:0<PLACES$}").parse::<i128>().unwrap()
 }
 
-/// What each wallet gained and lost of each asset, from the whole readings; assets by the beginning of their contract.
+/// What each wallet gained and lost of each asset, from the whole readings; assets by both ends of their contract.
 fn moved(jsonl: &Path) -> BTreeMap<(String, String), i128> {
     let mut moved = BTreeMap::new();
     for line in std::fs::read_to_string(jsonl).unwrap().lines() {
@@ -61,7 +61,11 @@ fn moved(jsonl: &Path) -> BTreeMap<(String, String), i128> {
         for (leg, sign) in sent.chain(received).chain(gas) {
             let asset = match leg["token_address"].as_str() {
                 // Addresses of Solana are written otherwise in a ledger.
-                Some(token) if token.starts_with("0x") => token[2..18].to_uppercase(),
+                Some(token) if token.starts_with("0x") => {
+                    let id =
+                        (leg["token_type"] == "erc1155").then(|| format!("-{}", leg["token_id"].as_str().unwrap()));
+                    format!("{}{}{}", &token[2..10], &token[34..], id.unwrap_or_default()).to_uppercase()
+                }
                 Some(_) => continue,
                 None => leg["symbol"].as_str().unwrap().to_owned(),
             };
@@ -187,8 +191,14 @@ fn koinly_gets_trades_swaps_and_marks() {
     };
     assert_eq!(of("v2_swap_eth_in").iter().map(|row| cells(row)).collect::<Vec<_>>(), [["ETH", "dUSD", "ETH", ""]]);
     assert_eq!(of("weth_wrap").iter().map(|row| cells(row)).collect::<Vec<_>>(), [["ETH", "WETH", "ETH", "swap"]]);
+    let several = of("v2_liquidity_add");
+    let is_told = |row: &&BTreeMap<String, String>| row["Description"].starts_with("One of several assets");
+    assert!(several.len() == 2 && several.iter().all(is_told), "{several:?}");
     let reviews: Vec<_> = rows.iter().filter(|row| row["Description"].starts_with("REVIEW")).collect();
-    assert!(!reviews.is_empty() && reviews.iter().all(|row| row["Label"].is_empty()), "{reviews:?}");
+    assert!(
+        !reviews.is_empty() && reviews.iter().all(|row| row["Label"].is_empty() || row["Label"] == "cost"),
+        "{reviews:?}"
+    );
 }
 
 #[test]

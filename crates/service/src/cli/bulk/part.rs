@@ -1,6 +1,6 @@
 //! What a run has read so far: a file beside the output, one reading a line.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
@@ -16,12 +16,13 @@ const ENDING: &str = "part";
 pub(super) struct Part {
     path: PathBuf,
     out: BufWriter<File>,
-    done: BTreeSet<(TxHash, Option<Account>)>,
-    /// When each happened, and where its line is.
-    places: Vec<Place>,
+    /// By transaction and wallet: when it happened, and where its line is.
+    places: BTreeMap<Key, Place>,
     reviews: usize,
     end: u64,
 }
+
+type Key = (TxHash, Option<Account>);
 
 struct Place {
     time: String,
@@ -55,25 +56,24 @@ impl Part {
         );
         let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path);
         let file = file.with_context(|| format!("{shown} cannot be written"))?;
-        let mut part =
-            Self { path, out: BufWriter::new(file), done: BTreeSet::new(), places: Vec::new(), reviews: 0, end: 0 };
-        part.take_up(options).with_context(|| format!("{shown} cannot be gone on with; delete it to begin anew"))?;
+        ensure!(file.try_lock().is_ok(), "another run writes {shown}");
+        let mut part = Self { path, out: BufWriter::new(file), places: BTreeMap::new(), reviews: 0, end: 0 };
+        part.load(options).with_context(|| format!("{shown} is of no use for this run; delete it to begin anew"))?;
         Ok(part)
     }
 
-    fn take_up(&mut self, options: &Value) -> anyhow::Result<()> {
+    fn load(&mut self, options: &Value) -> anyhow::Result<()> {
         let head = format!("{options}\n");
         let mut lines = BufReader::new(File::open(&self.path)?);
-        let mut line = String::new();
-        while lines.read_line(&mut line)? > 0 && line.ends_with('\n') {
+        let mut line = Vec::new();
+        while lines.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
             if self.end == 0 {
-                ensure!(line == head, "it was made with other rules or options");
+                ensure!(line == head.as_bytes(), "it was made with other rules or options");
             } else {
-                let Line { wallet, row } = serde_json::from_str(&line)?;
+                let Line { wallet, row } = serde_json::from_slice(&line)?;
                 let hash =
                     row.hash.as_deref().and_then(|hash| TxHash::parse(hash).ok()).context("a row without a hash")?;
-                self.done.insert((hash, wallet.and_then(|wallet| Account::parse(&wallet).ok())));
-                self.note(&row, line.len());
+                self.note((hash, wallet.and_then(|wallet| Account::parse(&wallet).ok())), &row, line.len());
             }
             self.end = self.end.saturating_add(u64::try_from(line.len())?);
             line.clear();
@@ -88,24 +88,23 @@ impl Part {
         Ok(())
     }
 
-    /// Before its bytes are counted.
-    fn note(&mut self, row: &Classification, length: usize) {
+    /// The line begins where the file ends so far.
+    fn note(&mut self, key: Key, row: &Classification, length: usize) {
         let (time, number) =
             row.block.as_ref().map(|block| (block.timestamp.clone(), block.number)).unwrap_or_default();
         self.reviews = self.reviews.saturating_add(usize::from(row.needs_review));
-        self.places.push(Place { time, number, offset: self.end, length });
+        self.places.insert(key, Place { time, number, offset: self.end, length });
     }
 
     pub(super) fn holds(&self, row: &Asked) -> bool {
-        self.done.contains(&(row.hash, row.wallet))
+        self.places.contains_key(&(row.hash, row.wallet))
     }
 
     pub(super) fn push(&mut self, asked: &Asked, row: &Classification) -> anyhow::Result<()> {
         let mut line = serde_json::to_vec(&NewLine { wallet: asked.wallet.map(|wallet| wallet.to_string()), row })?;
         line.push(b'\n');
         self.out.write_all(&line)?;
-        self.done.insert((asked.hash, asked.wallet));
-        self.note(row, line.len());
+        self.note((asked.hash, asked.wallet), row, line.len());
         self.end = self.end.saturating_add(u64::try_from(line.len())?);
         Ok(())
     }
@@ -122,11 +121,11 @@ impl Part {
         self.reviews
     }
 
-    /// The oldest first; one is in memory at a time.
-    pub(super) fn rows(&self) -> io::Result<impl Iterator<Item = io::Result<Classification>>> {
+    /// Those that are asked for, the oldest first, within a block in the order of the table. One is in memory at a time.
+    pub(super) fn rows(&self, asked: &[Asked]) -> io::Result<impl Iterator<Item = io::Result<Classification>>> {
         let mut file = File::open(&self.path)?;
-        let mut places: Vec<&Place> = self.places.iter().collect();
-        places.sort_by(|a, b| (&a.time, a.number, a.offset).cmp(&(&b.time, b.number, b.offset)));
+        let mut places: Vec<&Place> = asked.iter().filter_map(|row| self.places.get(&(row.hash, row.wallet))).collect();
+        places.sort_by(|a, b| (&a.time, a.number).cmp(&(&b.time, b.number)));
         Ok(places.into_iter().map(move |place| {
             let mut bytes = vec![0; place.length];
             file.seek(SeekFrom::Start(place.offset))?;

@@ -95,11 +95,12 @@ fn division(role: &str, coverage: &Coverage) -> String {
 fn row(pack: &Pack, role: &str, coverage: &Coverage) -> String {
     let before = pack.file.surface.iter().find(|row| row.on.get_ref() == role);
     let link = before.map_or("", |row| row.abi.as_str());
+    let quoted = |text: &str| toml::Value::String(safe(text)).to_string();
     let list = |entries: Vec<&Entry>| {
-        let lines: Vec<String> = entries.iter().map(|entry| format!("  {:?},\n", safe(&entry.to_string()))).collect();
+        let lines: Vec<String> = entries.iter().map(|entry| format!("  {},\n", quoted(&entry.to_string()))).collect();
         format!("[\n{}]", lines.concat())
     };
-    let mut out = format!("[[surface]]\non      = \"{role}\"\nabi     = \"{link}\"\n");
+    let mut out = format!("[[surface]]\non      = {}\nabi     = {}\n", quoted(role), quoted(link));
     let read = coverage.read.iter().map(|(entry, _)| entry).collect();
     let _ = writeln!(out, "read    = {}", list(read));
     if !coverage.unknown.is_empty() {
@@ -113,7 +114,7 @@ fn row(pack: &Pack, role: &str, coverage: &Coverage) -> String {
         let _ = writeln!(out, "\n[surface.silent]");
     }
     for (why, entries) in reasons {
-        let _ = writeln!(out, "{why:?} = {}", list(entries));
+        let _ = writeln!(out, "{} = {}", quoted(why), list(entries));
     }
     out
 }
