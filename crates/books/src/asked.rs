@@ -7,6 +7,8 @@ mod names;
 mod text;
 
 use std::collections::BTreeSet;
+use std::hash::{BuildHasher as _, RandomState};
+use std::io::{self, Read, Seek, SeekFrom};
 
 use engine::{Account, TxHash};
 use serde::Serialize;
@@ -15,8 +17,8 @@ use serde::Serialize;
 pub const FILE_BYTES_MAX: u64 = 256 << 20;
 pub const ROWS_MAX: usize = 1_000_000;
 const COLUMNS_MAX: usize = 1_024;
-/// A line of a table that people use is below a thousandth of it.
-const LINE_BYTES_MAX: usize = 1 << 20;
+/// A row of a table that people use is below a thousandth of it.
+const ROW_BYTES_MAX: usize = 1 << 20;
 /// Rows that could not be read and are told one by one; the others are counted.
 const REFUSALS_TOLD_MAX: usize = 100;
 /// What is shown of a cell that is no hash.
@@ -31,10 +33,11 @@ pub struct Asked {
     pub wallet: Option<Account>,
 }
 
-/// What a table says, and how it was understood.
-#[derive(Debug, Default)]
+/// How a table was understood.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Understood {
-    pub rows: Vec<Asked>,
+    /// Transactions that were handed on.
+    pub count: usize,
     pub columns: Columns,
     /// Rows of the same transaction and wallet as an earlier one.
     pub repeated: usize,
@@ -59,7 +62,7 @@ pub struct Columns {
 }
 
 /// A row that could not be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Refusal {
     /// From one, the header counted.
     pub row: usize,
@@ -73,8 +76,8 @@ pub enum TableError {
     TooLong,
     #[error("the table has more than {ROWS_MAX} rows")]
     TooManyRows,
-    #[error("line {line} is longer than {LINE_BYTES_MAX} bytes")]
-    LineTooLong { line: usize },
+    #[error("row {row} is longer than {ROW_BYTES_MAX} bytes; a quote may be left open")]
+    RowTooLong { row: usize },
     #[error("row {row} has more than {COLUMNS_MAX} columns")]
     TooManyColumns { row: usize },
     #[error("row {row} is no line of a table: {what}")]
@@ -85,6 +88,17 @@ pub enum TableError {
     NoColumn { name: String, columns: String },
     #[error("the file has no rows")]
     Empty,
+    #[error("the table cannot be read: {0}")]
+    Unreadable(String),
+    /// Whoever takes the rows wants no more of them.
+    #[error("the rows of the table could not be kept")]
+    NotTaken,
+}
+
+impl From<io::Error> for TableError {
+    fn from(error: io::Error) -> Self {
+        Self::Unreadable(error.to_string())
+    }
 }
 
 /// What the caller knows of the table.
@@ -98,26 +112,25 @@ pub struct Hints<'a> {
     pub explorers: &'a [(String, String)],
 }
 
-/// Reads a whole table.
-pub fn understand(bytes: &[u8], hints: &Hints<'_>) -> Result<Understood, TableError> {
-    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > FILE_BYTES_MAX {
+/// Whoever takes the transactions; false where it wants no more.
+pub type Take<'a> = &'a mut dyn FnMut(Asked) -> bool;
+
+/// Reads a whole table and hands on one transaction after another. Of the table itself no more than a few rows are held at a time.
+pub fn understand(mut table: impl Read + Seek, hints: &Hints<'_>, take: Take<'_>) -> Result<Understood, TableError> {
+    if table.seek(SeekFrom::End(0))? > FILE_BYTES_MAX {
         return Err(TableError::TooLong);
     }
-    let text = text::decoded(bytes);
-    if text.trim().is_empty() {
-        return Err(TableError::Empty);
-    }
-    if let Some(at) = text.split('\n').position(|line| line.len() > LINE_BYTES_MAX) {
-        return Err(TableError::LineTooLong { line: at.saturating_add(1) });
-    }
-    let mut collector = Collector { hints, seen: BTreeSet::new(), understood: Understood::default() };
-    if text.trim_start().starts_with('{') {
-        json::read(&text, &mut collector)?;
-    } else {
-        csv::read(&text, &mut collector)?;
-    }
+    table.rewind()?;
+    let mut collector = Collector {
+        hints,
+        take,
+        seen: BTreeSet::new(),
+        keys: [RandomState::new(), RandomState::new()],
+        understood: Understood::default(),
+    };
+    text::read(table, &mut collector)?;
     let understood = collector.understood;
-    if understood.rows.is_empty() && understood.refused.is_empty() {
+    if understood.count == 0 && understood.refused_count == 0 {
         return Err(TableError::Empty);
     }
     Ok(understood)
@@ -131,7 +144,10 @@ fn shown(text: &str) -> String {
 /// Takes the cells of one row after another.
 struct Collector<'a> {
     hints: &'a Hints<'a>,
-    seen: BTreeSet<(TxHash, Option<Account>)>,
+    take: Take<'a>,
+    /// Fingerprints of what was handed on, under keys that no table can know: a million rows as they are would take too much room.
+    seen: BTreeSet<[u64; 2]>,
+    keys: [RandomState; 2],
     understood: Understood,
 }
 
@@ -161,15 +177,16 @@ impl Collector<'_> {
         let is_unread = cell.is_some() && named_wallet.is_none();
         self.understood.unread_wallets = self.understood.unread_wallets.saturating_add(usize::from(is_unread));
         let wallet = named_wallet.or(self.hints.wallet);
-        if !self.seen.insert((hash, wallet)) {
+        let fingerprint = [0, 1].map(|key: usize| self.keys.get(key).map_or(0, |key| key.hash_one((hash, wallet))));
+        if !self.seen.insert(fingerprint) {
             self.understood.repeated = self.understood.repeated.saturating_add(1);
             return Ok(());
         }
-        if self.understood.rows.len() >= ROWS_MAX {
+        if self.understood.count >= ROWS_MAX {
             return Err(TableError::TooManyRows);
         }
-        self.understood.rows.push(Asked { hash, chain, wallet });
-        Ok(())
+        self.understood.count = self.understood.count.saturating_add(1);
+        if (self.take)(Asked { hash, chain, wallet }) { Ok(()) } else { Err(TableError::NotTaken) }
     }
 
     fn refuse(&mut self, row: usize, column: &str, cell: &str) {
@@ -195,23 +212,39 @@ mod tests {
             .to_vec()
     }
 
-    fn read(bytes: &[u8]) -> Understood {
-        let explorers = explorers();
-        understand(bytes, &Hints { column: None, wallet: None, explorers: &explorers }).expect("it is a table")
+    /// A table as it was understood, with what it asks for.
+    struct Table {
+        rows: Vec<Asked>,
+        understood: Understood,
     }
 
-    fn hashes(understood: &Understood) -> Vec<String> {
-        understood.rows.iter().map(|row| row.hash.to_string()).collect()
+    fn parsed(bytes: &[u8], hints: &Hints<'_>) -> Result<Table, TableError> {
+        let mut rows = Vec::new();
+        let understood = understand(std::io::Cursor::new(bytes), hints, &mut |row| {
+            rows.push(row);
+            true
+        })?;
+        assert_eq!(rows.len(), understood.count);
+        Ok(Table { rows, understood })
+    }
+
+    fn read(bytes: &[u8]) -> Table {
+        let explorers = explorers();
+        parsed(bytes, &Hints { column: None, wallet: None, explorers: &explorers }).expect("it is a table")
+    }
+
+    fn hashes(table: &Table) -> Vec<String> {
+        table.rows.iter().map(|row| row.hash.to_string()).collect()
     }
 
     #[test]
     fn a_list_of_hashes_and_links() {
         let text = format!("{EVM}\n\nhttps://basescan.org/tx/{OTHER}?a=b\r\nhttps://solscan.io/tx/{SOLANA}\n{EVM}\n");
-        let understood = read(text.as_bytes());
-        assert_eq!(hashes(&understood), [EVM, OTHER, SOLANA]);
-        let chains: Vec<Option<&str>> = understood.rows.iter().map(|row| row.chain.as_deref()).collect();
+        let table = read(text.as_bytes());
+        assert_eq!(hashes(&table), [EVM, OTHER, SOLANA]);
+        let chains: Vec<Option<&str>> = table.rows.iter().map(|row| row.chain.as_deref()).collect();
         assert_eq!(chains, [None, Some("base"), Some("solana")]);
-        assert_eq!((understood.repeated, understood.refused_count), (1, 0));
+        assert_eq!((table.understood.repeated, table.understood.refused_count), (1, 0));
     }
 
     #[test]
@@ -219,8 +252,8 @@ mod tests {
         let text = format!(
             "\u{feff}\"Transaction Hash\",\"Blockno\",\"DateTime (UTC)\",\"From\",\"Value\"\r\n\"{EVM}\",\"1\",\"2024-01-01\",\"0x1\",\"1E-05\"\r\n\"{OTHER}\",\"2\",\"two\nlines\",\"0x2\",\"0\"\r\n"
         );
-        let understood = read(text.as_bytes());
-        assert_eq!(hashes(&understood), [EVM, OTHER]);
+        let table = read(text.as_bytes());
+        assert_eq!(hashes(&table), [EVM, OTHER]);
         let columns = Columns {
             separator: Some(','),
             has_header: true,
@@ -228,25 +261,25 @@ mod tests {
             chain: None,
             wallet: None,
         };
-        assert_eq!(understood.columns, columns);
+        assert_eq!(table.understood.columns, columns);
     }
 
     #[test]
     fn another_separator_encoding_and_order() {
         let text = format!("Datum;Netzwerk;TxHash\n1.1.2024;base;{EVM}\n");
         let bytes: Vec<u8> = [0xff, 0xfe].into_iter().chain(text.encode_utf16().flat_map(u16::to_le_bytes)).collect();
-        let understood = read(&bytes);
-        assert_eq!(hashes(&understood), [EVM]);
-        assert_eq!(understood.columns.separator, Some(';'));
+        let table = read(&bytes);
+        assert_eq!(hashes(&table), [EVM]);
+        assert_eq!(table.understood.columns.separator, Some(';'));
         let text = format!("when\tnetwork\tnote\tproof\n1\tbase\tx\t{EVM}\n2\tbase\ty\t{OTHER}\n");
-        let understood = read(text.as_bytes());
+        let table = read(text.as_bytes());
         assert_eq!(
-            (hashes(&understood), understood.columns.hash.as_str()),
+            (hashes(&table), table.understood.columns.hash.as_str()),
             (vec![EVM.to_owned(), OTHER.to_owned()], "proof")
         );
-        assert_eq!(understood.rows[0].chain.as_deref(), Some("base"));
+        assert_eq!(table.rows[0].chain.as_deref(), Some("base"));
         let text = format!("1,{EVM}\n2,{OTHER}\n");
-        assert_eq!(read(text.as_bytes()).columns.hash, "2");
+        assert_eq!(read(text.as_bytes()).understood.columns.hash, "2");
     }
 
     #[test]
@@ -258,37 +291,41 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_told_with_row_and_column() {
         let text = format!("hash,chain\n{EVM},base\nnonsense,base\n,base\n");
-        let understood = read(text.as_bytes());
+        let table = read(text.as_bytes());
         let refusal =
             Refusal { row: 3, column: "hash".to_owned(), what: "`nonsense` is no hash of a transaction".to_owned() };
-        assert_eq!((understood.refused, understood.empty), (vec![refusal], 1));
-        let fault = |text: &str| understand(text.as_bytes(), &Hints::default()).expect_err("it is refused");
+        assert_eq!((table.understood.refused, table.understood.empty), (vec![refusal], 1));
+        let fault =
+            |text: &str| parsed(text.as_bytes(), &Hints::default()).map(|table| table.rows).expect_err("it is refused");
         assert_eq!(fault("a,b\n1,2\n"), TableError::NoHashes { columns: "a, b".to_owned() });
         assert_eq!(fault(" \n\n"), TableError::Empty);
+        let unclosed = format!("hash,note\n{EVM},\"never closed\n{}", format!("{OTHER},x\n").repeat(60));
+        assert_eq!(fault(&unclosed), TableError::Broken { row: 2, what: "a quote is not closed".to_owned() });
         let wallet = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
         let text = format!("hash,wallet\n{EVM},{wallet}\n{EVM},\n{OTHER},alice.eth\n");
         let hints = Hints { wallet: Account::parse(wallet).ok(), ..Hints::default() };
-        let understood = understand(text.as_bytes(), &hints).expect("it is a table");
+        let table = parsed(text.as_bytes(), &hints).expect("it is a table");
         assert_eq!(
-            (hashes(&understood), understood.repeated, understood.unread_wallets),
+            (hashes(&table), table.understood.repeated, table.understood.unread_wallets),
             (vec![EVM.to_owned(), OTHER.to_owned()], 1, 1)
         );
         let wide = format!("{}\n", "x,".repeat(2_000));
         assert_eq!(fault(&wide), TableError::TooManyColumns { row: 1 });
         assert!(matches!(fault("{\"hash\": 7"), TableError::Broken { row: 1, .. }));
-        assert_eq!(fault(&format!("hash\n{}\n", "x".repeat(2 << 20))), TableError::LineTooLong { line: 2 });
+        assert_eq!(fault(&format!("hash\n{}\n", "x".repeat(2 << 20))), TableError::RowTooLong { row: 2 });
         let named =
-            understand(format!("a,b\n{EVM},{OTHER}\n").as_bytes(), &Hints { column: Some("B"), ..Hints::default() });
+            parsed(format!("a,b\n{EVM},{OTHER}\n").as_bytes(), &Hints { column: Some("B"), ..Hints::default() });
         assert_eq!(hashes(&named.expect("it is a table")), [OTHER]);
-        let unnamed =
-            understand(b"a,b\n1,2\n", &Hints { column: Some("c"), ..Hints::default() }).expect_err("it is refused");
+        let unnamed = parsed(b"a,b\n1,2\n", &Hints { column: Some("c"), ..Hints::default() })
+            .map(|table| table.rows)
+            .expect_err("it is refused");
         assert_eq!(unnamed, TableError::NoColumn { name: "c".to_owned(), columns: "a, b".to_owned() });
     }
 
     proptest::proptest! {
         #[test]
         fn no_bytes_bring_it_down(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..2_000)) {
-            let _ = understand(&bytes, &Hints::default());
+            let _ = parsed(&bytes, &Hints::default());
         }
     }
 }

@@ -18,6 +18,7 @@ mod summ;
 mod tokentax;
 mod zenledger;
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use engine::Classification;
@@ -27,11 +28,19 @@ use crate::chart::Chart;
 /// Readings, oldest first.
 pub type Rows<'a> = &'a mut dyn Iterator<Item = io::Result<Classification>>;
 
+/// What every format is written with.
+#[derive(Debug)]
+pub struct Options {
+    pub chart: Chart,
+    /// Symbols of native coins in capitals, which no token goes by.
+    pub coins: BTreeSet<String>,
+}
+
 #[derive(Debug)]
 pub struct Format {
     pub name: &'static str,
     pub about: &'static str,
-    pub write: fn(Rows<'_>, &Chart, &mut dyn Write) -> io::Result<()>,
+    pub write: fn(Rows<'_>, &Options, &mut dyn Write) -> io::Result<()>,
 }
 
 pub const FORMATS: [Format; 15] = [

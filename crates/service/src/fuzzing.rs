@@ -3,8 +3,9 @@
 mod requests;
 
 use std::collections::BTreeSet;
+use std::io::Cursor;
 
-use books::asked::{self, Hints};
+use books::asked::{self, Asked, Hints};
 use engine::TxHash;
 
 use crate::app::{BATCH_ITEMS_MAX, BatchRequest, Item, SingleRequest};
@@ -37,12 +38,18 @@ pub fn rest_body(bytes: &[u8]) {
 /// A table that names transactions: as many rows as it has lines at most, each once, and every row that is refused is told with its place.
 pub fn table(bytes: &[u8]) {
     let explorers = [("basescan.org".to_owned(), "base".to_owned())];
-    let Ok(understood) = asked::understand(bytes, &Hints { explorers: &explorers, ..Hints::default() }) else { return };
+    let mut rows = Vec::new();
+    let mut take = |row: Asked| {
+        rows.push((row.hash, row.wallet));
+        true
+    };
+    let hints = Hints { explorers: &explorers, ..Hints::default() };
+    let Ok(understood) = asked::understand(Cursor::new(bytes), &hints, &mut take) else { return };
     let lines = bytes.iter().filter(|byte| matches!(byte, b'\n' | b'\r')).count() + 1;
-    let counted = understood.rows.len() + understood.repeated + understood.empty + understood.refused_count;
+    let counted = rows.len() + understood.repeated + understood.empty + understood.refused_count;
     assert!(counted <= lines, "{counted} rows of {lines} lines");
-    let keys: BTreeSet<_> = understood.rows.iter().map(|row| (row.hash, row.wallet)).collect();
-    assert_eq!(keys.len(), understood.rows.len());
+    let keys: BTreeSet<_> = rows.iter().collect();
+    assert_eq!((keys.len(), understood.count), (rows.len(), rows.len()));
     assert!(understood.refused.iter().all(|refusal| refusal.row >= 1 && !refusal.what.chars().any(char::is_control)));
 }
 

@@ -1,47 +1,100 @@
 //! Separated values, with or without a header; a plain list is one column of them.
 
-use csv::{ReaderBuilder, StringRecord, Trim};
+use std::io::BufRead;
 
-use super::{COLUMNS_MAX, Cells, Collector, Columns, TableError, names, shown, text};
+use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
+
+use super::{COLUMNS_MAX, Cells, Collector, Columns, ROW_BYTES_MAX, TableError, names, shown, text};
 
 const SEPARATORS: [char; 4] = [',', ';', '\t', '|'];
 const TITLES_SHOWN: usize = 40;
-/// Rows that are looked at to find the column of hashes where no header names it.
+/// Lines of one cell in quotes.
+const CELL_LINES_MAX: usize = 50;
+/// Rows that are looked at to find the column of hashes where no header names it, and their bytes.
 const ROWS_LOOKED_AT: usize = 100;
+const BYTES_LOOKED_AT: usize = 1 << 20;
 
-pub(super) fn read(text: &str, collector: &mut Collector<'_>) -> Result<(), TableError> {
-    let separator = separator(text);
-    let delimiter = separator.and_then(|c| u8::try_from(c).ok()).unwrap_or(b',');
-    let mut reader = ReaderBuilder::new()
-        .has_headers(false)
-        .flexible(true)
-        .trim(Trim::All)
-        .delimiter(delimiter)
-        .from_reader(text.as_bytes());
-    let mut records = reader.records().enumerate().map(|(at, record)| {
-        let row = at.saturating_add(1);
-        let record = record.map_err(|error| TableError::Broken { row, what: error.to_string() })?;
-        if record.len() > COLUMNS_MAX {
-            return Err(TableError::TooManyColumns { row });
-        }
-        Ok((row, record))
-    });
-    let mut first: Vec<(usize, StringRecord)> = Vec::new();
-    for record in records.by_ref().take(ROWS_LOOKED_AT) {
-        first.push(record?);
+/// The cells of a row, trimmed.
+type Row = Vec<String>;
+
+/// `head` is the beginning of the table, from which the separator is guessed.
+pub(super) fn read(head: &str, table: impl BufRead, collector: &mut Collector<'_>) -> Result<(), TableError> {
+    let separator = separator(head);
+    let mut records = Records::new(table, separator);
+    let mut first: Vec<(usize, Row)> = Vec::new();
+    let mut looked_at = 0_usize;
+    while first.len() < ROWS_LOOKED_AT && looked_at < BYTES_LOOKED_AT {
+        let Some(record) = records.next()? else { break };
+        looked_at = looked_at.saturating_add(record.1.iter().map(String::len).sum());
+        first.push(record);
     }
     let Some(found) = found(&first, separator, collector)? else { return Ok(()) };
     let Found { hash, chain, wallet, .. } = found;
     let skipped = usize::from(found.columns.has_header);
     let name = found.columns.hash.clone();
     collector.understood.columns = found.columns;
-    for record in first.into_iter().skip(skipped).map(Ok).chain(records) {
-        let (row, record) = record?;
-        let cell = |place: Option<usize>| place.and_then(|at| record.get(at));
+    let mut first = first.into_iter().skip(skipped);
+    loop {
+        let next = match first.next() {
+            Some(looked_at) => Some(looked_at),
+            None => records.next()?,
+        };
+        let Some((row, record)) = next else { return Ok(()) };
+        let cell = |place: Option<usize>| place.and_then(|at| record.get(at)).map(String::as_str);
         let cells = Cells { hash: cell(Some(hash)).unwrap_or_default(), chain: cell(chain), wallet: cell(wallet) };
         collector.take(row, &name, &cells)?;
     }
-    Ok(())
+}
+
+/// Row by row. The room for a row is the bound on it: a table without line ends fills no more.
+struct Records<R> {
+    table: R,
+    reader: Reader,
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+    row: usize,
+}
+
+impl<R: BufRead> Records<R> {
+    fn new(table: R, separator: Option<char>) -> Self {
+        let delimiter = separator.and_then(|c| u8::try_from(c).ok()).unwrap_or(b',');
+        let reader = ReaderBuilder::new().delimiter(delimiter).build();
+        Self { table, reader, bytes: vec![0; ROW_BYTES_MAX], ends: vec![0; COLUMNS_MAX], row: 0 }
+    }
+
+    /// The next row that is not empty, with its number.
+    fn next(&mut self) -> Result<Option<(usize, Row)>, TableError> {
+        let row = self.row.saturating_add(1);
+        self.row = row;
+        let (mut written, mut ended) = (0_usize, 0_usize);
+        loop {
+            let input = self.table.fill_buf()?;
+            let (bytes, ends) = (self.bytes.get_mut(written..), self.ends.get_mut(ended..));
+            let (Some(bytes), Some(ends)) = (bytes, ends) else { return Err(TableError::RowTooLong { row }) };
+            let (result, read, more, more_ends) = self.reader.read_record(input, bytes, ends);
+            self.table.consume(read);
+            written = written.saturating_add(more);
+            ended = ended.saturating_add(more_ends);
+            match result {
+                ReadRecordResult::InputEmpty => {}
+                ReadRecordResult::OutputFull => return Err(TableError::RowTooLong { row }),
+                ReadRecordResult::OutputEndsFull => return Err(TableError::TooManyColumns { row }),
+                ReadRecordResult::Record => break,
+                ReadRecordResult::End => return Ok(None),
+            }
+        }
+        let mut cells = Row::with_capacity(ended);
+        let mut begin = 0;
+        for end in self.ends.iter().take(ended).copied() {
+            let cell = self.bytes.get(begin..end).unwrap_or_default();
+            if cell.iter().filter(|byte| **byte == b'\n').count() > CELL_LINES_MAX {
+                return Err(TableError::Broken { row, what: "a quote is not closed".to_owned() });
+            }
+            cells.push(String::from_utf8_lossy(cell).trim().to_owned());
+            begin = end;
+        }
+        Ok(Some((row, cells)))
+    }
 }
 
 struct Found {
@@ -53,18 +106,15 @@ struct Found {
 
 /// Where the columns are, from the first rows; nothing of an empty table.
 fn found(
-    first: &[(usize, StringRecord)],
+    first: &[(usize, Row)],
     separator: Option<char>,
     collector: &Collector<'_>,
 ) -> Result<Option<Found>, TableError> {
     let Some((_, head)) = first.first() else { return Ok(None) };
     let is_hash = |cell: &str| text::hash_in(cell, collector.hints.explorers).is_some();
-    let has_header = !head.iter().any(is_hash);
-    let titles: Vec<String> = if has_header {
-        head.iter().map(str::to_owned).collect()
-    } else {
-        (1..=head.len()).map(|number| number.to_string()).collect()
-    };
+    let has_header = !head.iter().any(|cell| is_hash(cell));
+    let titles: Vec<String> =
+        if has_header { head.clone() } else { (1..=head.len()).map(|number| number.to_string()).collect() };
     let plain: Vec<String> = titles.iter().map(|title| names::plain(title)).collect();
     let columns_shown = || titles.iter().take(TITLES_SHOWN).map(|title| shown(title)).collect::<Vec<_>>().join(", ");
     let by_content = || {

@@ -1,28 +1,34 @@
 //! Bytes as text, and hashes in text.
 
-use std::borrow::Cow;
+use std::io::{BufReader, Cursor, Read};
 
+use encoding_rs_io::DecodeReaderBytes;
 use engine::TxHash;
 
-const UTF8_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
-const UTF16_LITTLE_MARK: &[u8] = &[0xff, 0xfe];
-const UTF16_BIG_MARK: &[u8] = &[0xfe, 0xff];
+use super::{Collector, TableError, csv, json};
+
+/// The beginning of a table, from which its kind and separator are guessed.
+const HEAD_BYTES: u64 = 64 << 10;
+const BUFFER_BYTES: usize = 64 << 10;
 /// Digits of an EVM hash without its `0x`.
 const EVM_DIGITS: usize = 64;
 
-/// What a mark at the beginning says it is, else UTF-8. Hashes are plain letters, so what is neither does no harm elsewhere in the table.
-pub(super) fn decoded(bytes: &[u8]) -> Cow<'_, str> {
-    let wide = |bytes: &[u8], unit: fn([u8; 2]) -> u16| -> String {
-        let units = bytes.chunks_exact(2).filter_map(|pair| pair.try_into().ok().map(unit));
-        char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
-    };
-    if let Some(rest) = bytes.strip_prefix(UTF16_LITTLE_MARK) {
-        return Cow::Owned(wide(rest, u16::from_le_bytes));
+/// A table that is text: what a mark at the beginning says it is, else UTF-8. Hashes are plain letters, so what is neither does no harm elsewhere in
+/// the table.
+pub(super) fn read(table: impl Read, collector: &mut Collector<'_>) -> Result<(), TableError> {
+    let mut decoded = DecodeReaderBytes::new(table);
+    let mut head = Vec::new();
+    decoded.by_ref().take(HEAD_BYTES).read_to_end(&mut head)?;
+    let guessed = String::from_utf8_lossy(&head).into_owned();
+    if guessed.trim().is_empty() {
+        return Err(TableError::Empty);
     }
-    if let Some(rest) = bytes.strip_prefix(UTF16_BIG_MARK) {
-        return Cow::Owned(wide(rest, u16::from_be_bytes));
+    let whole = BufReader::with_capacity(BUFFER_BYTES, Cursor::new(head).chain(decoded));
+    if guessed.trim_start().starts_with('{') {
+        json::read(whole, collector)
+    } else {
+        csv::read(&guessed, whole, collector)
     }
-    String::from_utf8_lossy(bytes.strip_prefix(UTF8_MARK).unwrap_or(bytes))
 }
 
 /// The hash that a cell holds, by itself or in an explorer's link, and the chain of that explorer.

@@ -6,16 +6,16 @@ use std::io::{self, Write};
 use engine::Classification;
 use engine::classification::AssetLeg;
 
-use super::Rows;
 use super::journal::{self, Dialect};
+use super::{Options, Rows};
 use crate::cell::one_line;
-use crate::chart::{Booked, Chart};
+use crate::chart::Booked;
 
 const DIALECT: Dialect = Dialect { account, open, commodity, head, line };
 
-pub(super) fn write(rows: Rows<'_>, chart: &Chart, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(rows: Rows<'_>, options: &Options, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"option \"title\" \"taxon\"\n\n")?;
-    journal::write(&DIALECT, rows, chart, out)
+    journal::write(&DIALECT, rows, &options.chart, out)
 }
 
 /// Parts begin with a capital or a digit and go on with letters, digits and dashes.

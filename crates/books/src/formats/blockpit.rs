@@ -2,9 +2,8 @@
 
 use std::io::{self, Write};
 
-use super::Rows;
 use super::pairs::{self, CARRIED, LOAN, LOCKED, Labels, MOVED, PairRow, REVIEW, Tool, income, marked, says};
-use crate::chart::Chart;
+use super::{Options, Rows};
 
 const TOOL: Tool = Tool {
     columns: &[
@@ -37,8 +36,8 @@ const TOOL: Tool = Tool {
     cells,
 };
 
-pub(super) fn write(rows: Rows<'_>, _: &Chart, out: &mut dyn Write) -> io::Result<()> {
-    pairs::write(&TOOL, rows, out)
+pub(super) fn write(rows: Rows<'_>, options: &Options, out: &mut dyn Write) -> io::Result<()> {
+    pairs::write(&TOOL, rows, options, out)
 }
 
 fn cells(pair: &PairRow<'_>) -> Vec<String> {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use csv::{Terminator, WriterBuilder};
 use engine::{Account, Classification};
 
-use super::Rows;
+use super::{Options, Rows};
 use crate::cell::{one_line, tamed};
 use crate::chart::Chart;
 use crate::line::{Line, lines, side, taxable};
@@ -39,7 +39,8 @@ const COLUMNS: [&str; 25] = [
 ];
 
 /// A reading that moved nothing has one row without a posting.
-pub(super) fn csv(rows: Rows<'_>, chart: &Chart, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn csv(rows: Rows<'_>, options: &Options, out: &mut dyn Write) -> io::Result<()> {
+    let chart = &options.chart;
     let mut table = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(out);
     table.write_record(COLUMNS)?;
     for row in rows {
@@ -93,7 +94,7 @@ fn cells(row: &Classification, line: Option<&Line<'_>>, chart: &Chart) -> [Strin
     ]
 }
 
-pub(super) fn json_lines(rows: Rows<'_>, _: &Chart, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn json_lines(rows: Rows<'_>, _: &Options, out: &mut dyn Write) -> io::Result<()> {
     for row in rows {
         serde_json::to_writer(&mut *out, &row?)?;
         out.write_all(b"\n")?;

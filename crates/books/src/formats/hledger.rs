@@ -6,15 +6,15 @@ use std::io::{self, Write};
 use engine::Classification;
 use engine::classification::AssetLeg;
 
-use super::Rows;
 use super::journal::{self, Dialect};
+use super::{Options, Rows};
 use crate::cell::one_line;
-use crate::chart::{Booked, Chart};
+use crate::chart::Booked;
 
 const DIALECT: Dialect = Dialect { account, open, commodity, head, line };
 
-pub(super) fn write(rows: Rows<'_>, chart: &Chart, out: &mut dyn Write) -> io::Result<()> {
-    journal::write(&DIALECT, rows, chart, out)
+pub(super) fn write(rows: Rows<'_>, options: &Options, out: &mut dyn Write) -> io::Result<()> {
+    journal::write(&DIALECT, rows, &options.chart, out)
 }
 
 /// Two spaces end an account's name, and brackets around it make it virtual.

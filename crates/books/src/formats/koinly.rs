@@ -4,10 +4,9 @@
 
 use std::io::{self, Write};
 
-use super::Rows;
 use super::pairs::{self, CARRIED, LOAN, LOCKED, Labels, MOVED, PairRow, REVIEW, Tool, income, marked, says};
+use super::{Options, Rows};
 use crate::cell::tamed;
-use crate::chart::Chart;
 
 const TOOL: Tool = Tool {
     columns: &[
@@ -41,8 +40,8 @@ const TOOL: Tool = Tool {
     cells,
 };
 
-pub(super) fn write(rows: Rows<'_>, _: &Chart, out: &mut dyn Write) -> io::Result<()> {
-    pairs::write(&TOOL, rows, out)
+pub(super) fn write(rows: Rows<'_>, options: &Options, out: &mut dyn Write) -> io::Result<()> {
+    pairs::write(&TOOL, rows, options, out)
 }
 
 fn cells(pair: &PairRow<'_>) -> Vec<String> {

@@ -8,18 +8,12 @@ use csv::{Terminator, WriterBuilder};
 use engine::classification::{AssetLeg, Entry, Side};
 use engine::{Account, Category, Classification};
 
-use super::Rows;
+use super::{Options, Rows};
 use crate::cell::{one_line, tamed};
 use crate::line::{Line, lines};
 
 /// As the engine calls a token that tells no symbol.
 const UNKNOWN: &str = "UNKNOWN";
-/// Symbols of native coins, which no token goes by.
-const COINS: [&str; 34] = [
-    "APE", "AVAX", "BERA", "BNB", "BTC", "CELO", "CORE", "CRO", "ETH", "FLR", "FRAX", "FTM", "GLMR", "HYPE", "KAIA",
-    "KLAY", "MATIC", "METIS", "MNT", "MON", "MOVR", "OKB", "POL", "RBTC", "RON", "S", "SEI", "SOL", "XDAI", "XPL",
-    "XTZ", "IMX", "GHO", "EDU",
-];
 
 pub(super) const MOVED: &str = "Own transfer: merge it with the other side. ";
 pub(super) const LOCKED: &str = "Held by a protocol and still owned. ";
@@ -187,9 +181,9 @@ impl<'a> PairRow<'a> {
     }
 }
 
-pub(super) fn write(tool: &Tool, rows: Rows<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(tool: &Tool, rows: Rows<'_>, options: &Options, out: &mut dyn Write) -> io::Result<()> {
     let mut table = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(out);
-    let mut currencies = Currencies::default();
+    let mut currencies = Currencies { taken: options.coins.clone(), ..Currencies::default() };
     table.write_record(tool.columns)?;
     for row in rows {
         let row = row?;
@@ -323,6 +317,7 @@ type AssetKey = (Option<String>, Option<Account>, Option<String>);
 #[derive(Default)]
 struct Currencies {
     known: BTreeMap<AssetKey, String>,
+    /// A coin's symbol is the coin's from the start.
     taken: BTreeSet<String>,
     unknown: usize,
     nfts: usize,
@@ -349,8 +344,7 @@ impl Currencies {
         let is_known = is_plain && leg.symbol != UNKNOWN && !leg.symbol_collision && leg.decimals.is_some();
         let symbol = leg.symbol.to_ascii_uppercase();
         let is_coin = leg.token_address.is_none();
-        // A coin's symbol is the coin's, whichever comes first.
-        let is_free = is_known && !COINS.contains(&symbol.as_str()) && self.taken.insert(symbol);
+        let is_free = is_known && self.taken.insert(symbol);
         if is_coin || is_free {
             return leg.symbol.clone();
         }

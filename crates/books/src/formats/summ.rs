@@ -2,9 +2,8 @@
 
 use std::io::{self, Write};
 
-use super::Rows;
 use super::pairs::{self, Labels, PairRow, REVIEW, Tool, income, marked, says};
-use crate::chart::Chart;
+use super::{Options, Rows};
 
 const TOOL: Tool = Tool {
     columns: &[
@@ -41,8 +40,8 @@ const TOOL: Tool = Tool {
     cells,
 };
 
-pub(super) fn write(rows: Rows<'_>, _: &Chart, out: &mut dyn Write) -> io::Result<()> {
-    pairs::write(&TOOL, rows, out)
+pub(super) fn write(rows: Rows<'_>, options: &Options, out: &mut dyn Write) -> io::Result<()> {
+    pairs::write(&TOOL, rows, options, out)
 }
 
 /// The base is what is sold; what comes in alone is the base too.

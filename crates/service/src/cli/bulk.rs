@@ -4,9 +4,10 @@
 
 mod part;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{BufWriter, Read as _, Write as _};
+use std::io::{BufWriter, Cursor, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail, ensure};
 use books::asked::{self, Asked, FILE_BYTES_MAX, Hints, Understood};
 use books::chart::Chart;
-use books::formats::{self, FORMATS, Format};
+use books::formats::{self, FORMATS, Format, Options};
 use engine::{Account, Policy, Question};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -84,23 +85,23 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
     check_paths(&args.table, &args.out)?;
     let chart = chart(args.chart.as_deref())?;
     let reader = Arc::new(app::reader(config, if args.demo { Demo::On } else { Demo::Off }, None)?);
-    let table = table(&args.table)?;
     let explorers = explorers(&reader);
     let hints = Hints { column: args.column.as_deref(), wallet: args.wallet, explorers: &explorers };
-    let mut understood = asked::understand(&table, &hints).with_context(|| args.table.display().to_string())?;
+    let (mut rows, understood) = table(&args.table, &hints)?;
     print(&told(&understood));
-    ensure!(!understood.rows.is_empty(), "no row names a transaction");
+    ensure!(!rows.is_empty(), "no row names a transaction");
     let policy = policy_of(&args.policy);
     let options = serde_json::json!({
         "engine": reader.knowledge.engine, "policy": args.policy, "wallet": args.wallet, "chain": args.chain,
     });
-    name_chains(&reader, args.chain.as_deref(), &mut understood.rows)?;
+    name_chains(&reader, args.chain.as_deref(), &mut rows)?;
     let mut part = Part::open(&args.out, &options, args.resume)?;
-    let outcome = read_all(&reader, &policy, &understood.rows, &mut part).await?;
+    let outcome = read_all(&reader, &policy, &rows, &mut part).await?;
     if outcome.stopped {
         bail!("stopped after {} rows; the same command with --resume goes on", part.len());
     }
-    let written = write_out(&part, &understood.rows, args, &chart)?;
+    let coins = coins(&reader);
+    let written = write_out(&part, &rows, args, &Options { chart, coins })?;
     print(&written);
     for failure in &outcome.failed {
         print(&format!("  not classified  {failure}\n"));
@@ -119,16 +120,32 @@ fn chart(path: Option<&Path>) -> anyhow::Result<Chart> {
     Chart::parse(&text).with_context(|| path.display().to_string())
 }
 
-fn table(path: &Path) -> anyhow::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let limit = FILE_BYTES_MAX.saturating_add(1);
-    let read = if path.as_os_str() == "-" {
-        std::io::stdin().take(limit).read_to_end(&mut bytes)
-    } else {
-        File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes))
+/// What the table asks for. Standard input is read to its end first.
+fn table(path: &Path, hints: &Hints<'_>) -> anyhow::Result<(Vec<Asked>, Understood)> {
+    let mut rows = Vec::new();
+    let mut take = |row| {
+        rows.push(row);
+        true
     };
-    read.with_context(|| format!("{} cannot be read", path.display()))?;
-    Ok(bytes)
+    let understood = if path.as_os_str() == "-" {
+        let mut bytes = Vec::new();
+        std::io::stdin().take(FILE_BYTES_MAX.saturating_add(1)).read_to_end(&mut bytes)?;
+        asked::understand(Cursor::new(bytes), hints, &mut take)
+    } else {
+        let file = File::open(path).with_context(|| format!("{} cannot be read", path.display()))?;
+        asked::understand(file, hints, &mut take)
+    };
+    let understood = understood.with_context(|| path.display().to_string())?;
+    Ok((rows, understood))
+}
+
+/// Symbols of native coins, today's and former ones.
+fn coins(reader: &Reader) -> BTreeSet<String> {
+    let symbols = reader.registry.chains().iter().flat_map(|chain| {
+        let former = chain.native_before.as_ref().map(|former| &former.symbol);
+        std::iter::once(&chain.native_symbol).chain(former)
+    });
+    symbols.map(|symbol| symbol.to_ascii_uppercase()).collect()
 }
 
 /// Hosts of explorers, with the chain of each.
@@ -144,7 +161,7 @@ fn explorers(reader: &Reader) -> Vec<(String, String)> {
 /// How the table was understood, so that a person sees what was guessed.
 fn told(understood: &Understood) -> String {
     let columns = &understood.columns;
-    let mut out = format!("{} transactions, from column `{}`", understood.rows.len(), safe(&columns.hash));
+    let mut out = format!("{} transactions, from column `{}`", understood.count, safe(&columns.hash));
     for (what, column) in [("chain", &columns.chain), ("wallet", &columns.wallet)] {
         if let Some(column) = column {
             let _ = write!(out, ", {what} from `{}`", safe(column));
@@ -242,7 +259,7 @@ fn item(row: &Asked, policy: &Policy) -> Item {
 }
 
 /// Whole or not at all: a file that is half written is never taken for the export.
-fn write_out(part: &Part, asked: &[Asked], args: &Args, chart: &Chart) -> anyhow::Result<String> {
+fn write_out(part: &Part, asked: &[Asked], args: &Args, options: &Options) -> anyhow::Result<String> {
     let shown = args.out.display();
     let name = args.out.file_name().unwrap_or_default().to_string_lossy();
     let beside = folder_of(&args.out).join(format!(".{name}.{}.new", std::process::id()));
@@ -254,7 +271,7 @@ fn write_out(part: &Part, asked: &[Asked], args: &Args, chart: &Chart) -> anyhow
         count = count.saturating_add(1);
         reviews = reviews.saturating_add(usize::from(row.as_ref().is_ok_and(|row| row.needs_review)));
     });
-    (args.format.write)(&mut rows, chart, &mut out).with_context(|| format!("{shown} cannot be written"))?;
+    (args.format.write)(&mut rows, options, &mut out).with_context(|| format!("{shown} cannot be written"))?;
     out.flush()?;
     out.get_ref().sync_all()?;
     std::fs::rename(&beside, &args.out).with_context(|| format!("{shown} cannot be written"))?;

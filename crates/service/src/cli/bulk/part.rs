@@ -1,6 +1,6 @@
 //! What a run has read so far: a file beside the output, one reading a line.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
@@ -25,6 +25,8 @@ pub(super) struct Part {
 type Key = (TxHash, Option<Account>);
 
 struct Place {
+    /// On which chain and for whom it was read.
+    view: (Option<String>, Option<Account>),
     time: String,
     number: u64,
     offset: u64,
@@ -93,7 +95,8 @@ impl Part {
         let (time, number) =
             row.block.as_ref().map(|block| (block.timestamp.clone(), block.number)).unwrap_or_default();
         self.reviews = self.reviews.saturating_add(usize::from(row.needs_review));
-        self.places.insert(key, Place { time, number, offset: self.end, length });
+        let view = (row.chain.clone(), row.perspective);
+        self.places.insert(key, Place { view, time, number, offset: self.end, length });
     }
 
     pub(super) fn holds(&self, row: &Asked) -> bool {
@@ -124,7 +127,11 @@ impl Part {
     /// Those that are asked for, the oldest first, within a block in the order of the table. One is in memory at a time.
     pub(super) fn rows(&self, asked: &[Asked]) -> io::Result<impl Iterator<Item = io::Result<Classification>>> {
         let mut file = File::open(&self.path)?;
-        let mut places: Vec<&Place> = asked.iter().filter_map(|row| self.places.get(&(row.hash, row.wallet))).collect();
+        // A row without a wallet is read for the sender, whom another row may name.
+        let mut seen = BTreeSet::new();
+        let found = asked.iter().filter_map(|row| Some((row.hash, self.places.get(&(row.hash, row.wallet))?)));
+        let once = found.filter(|(hash, place)| seen.insert((*hash, &place.view)));
+        let mut places: Vec<&Place> = once.map(|(_, place)| place).collect();
         places.sort_by(|a, b| (&a.time, a.number).cmp(&(&b.time, b.number)));
         Ok(places.into_iter().map(move |place| {
             let mut bytes = vec![0; place.length];
