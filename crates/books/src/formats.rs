@@ -61,6 +61,28 @@ pub const FORMATS: [Format; 15] = [
     Format { name: "zenledger", about: "ZenLedger", write: zenledger::write },
 ];
 
+impl Format {
+    /// How its files end.
+    pub fn extension(&self) -> &'static str {
+        match self.name {
+            "jsonl" => "jsonl",
+            "parquet" => "parquet",
+            "beancount" => "beancount",
+            "hledger" => "journal",
+            _ => "csv",
+        }
+    }
+
+    pub fn content_type(&self) -> &'static str {
+        match self.extension() {
+            "csv" => "text/csv; charset=utf-8",
+            "jsonl" => "application/x-ndjson",
+            "parquet" => "application/vnd.apache.parquet",
+            _ => "text/plain; charset=utf-8",
+        }
+    }
+}
+
 pub fn find(name: &str) -> Option<&'static Format> {
     FORMATS.iter().find(|format| format.name == name)
 }

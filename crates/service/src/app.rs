@@ -3,6 +3,7 @@
 mod counted;
 mod door;
 mod export;
+mod jobs;
 mod quota;
 mod reader;
 mod readiness;
@@ -25,6 +26,7 @@ use crate::limits::Limits;
 use crate::metrics;
 use crate::store::Store;
 pub(crate) use door::{AdmittedCall, Presented, RequestId};
+pub(crate) use jobs::{JobList, JobRequest, JobStatus, Jobs, work};
 pub(crate) use quota::{Asker, QuotaStatus};
 use reader::Sought;
 #[cfg(test)]
@@ -45,6 +47,7 @@ pub(crate) struct App {
     pub(crate) accounts: Accounts,
     pub(crate) history: History,
     pub(crate) repeats: Repeats,
+    jobs: Jobs,
     readiness: Readiness,
     pub(crate) pool_anon: i64,
     /// Whether metered classifications are written as events.

@@ -50,13 +50,19 @@ pub(crate) fn metrics(web: Web) -> Router {
 
 /// REST with a valid key and calls left. The OpenAPI document is made of this list and the next.
 pub(crate) fn keyed_routes() -> OpenApiRouter<Web> {
-    OpenApiRouter::new().routes(routes!(rest::classify)).routes(routes!(rest::classify_batch))
+    OpenApiRouter::new()
+        .routes(routes!(rest::classify))
+        .routes(routes!(rest::classify_batch))
+        .routes(routes!(rest::jobs::create))
 }
 
 /// REST for anybody.
 pub(crate) fn open_routes() -> OpenApiRouter<Web> {
     OpenApiRouter::new()
         .routes(routes!(rest::quota::status))
+        .routes(routes!(rest::jobs::list))
+        .routes(routes!(rest::jobs::status, rest::jobs::cancel))
+        .routes(routes!(rest::jobs::results))
         .routes(routes!(rest::chains))
         .routes(routes!(rest::categories))
         .routes(routes!(rest::healthz))
@@ -124,7 +130,7 @@ fn cors(origins: &[String]) -> Option<CorsLayer> {
     let named = AGENT_HEADERS.map(HeaderName::from_static);
     let cors = CorsLayer::new()
         .allow_origin(AllowOrigin::list(origins))
-        .allow_methods([Method::GET, Method::POST])
+        .allow_methods([Method::GET, Method::POST, Method::DELETE])
         .allow_headers([vec![header::AUTHORIZATION, header::CONTENT_TYPE, header::ACCEPT], named.into()].concat())
         .expose_headers([HeaderName::from_static("x-request-id"), header::RETRY_AFTER]);
     Some(cors)

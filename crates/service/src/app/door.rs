@@ -113,6 +113,11 @@ impl App {
         counted.map(|()| AdmittedCall { caller, request_id })
     }
 
+    /// One call of a job. The job was counted when it came in; how many of its calls run at once is for its workers to say.
+    pub(super) fn admit_job(&self, caller: Arc<Caller>, request_id: RequestId) -> AdmittedCall {
+        AdmittedCall { caller, request_id }
+    }
+
     /// The caller of a quota query, which is counted apart from calls: per key, or per address where none is presented.
     pub(crate) async fn admit_to_status(&self, presented: Presented<'_>, address: &str) -> Result<Asker, ApiError> {
         match presented {

@@ -4,7 +4,6 @@
 
 mod part;
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufWriter, Cursor, Read as _, Write as _};
@@ -85,7 +84,7 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
     check_paths(&args.table, &args.out)?;
     let chart = chart(args.chart.as_deref())?;
     let reader = Arc::new(app::reader(config, if args.demo { Demo::On } else { Demo::Off }, None)?);
-    let explorers = explorers(&reader);
+    let explorers = reader.explorer_hosts();
     let hints = Hints { column: args.column.as_deref(), wallet: args.wallet, explorers: &explorers };
     let (mut rows, understood) = table(&args.table, &hints)?;
     print(&told(&understood));
@@ -100,7 +99,7 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
     if outcome.stopped {
         bail!("stopped after {} rows; the same command with --resume goes on", part.len());
     }
-    let coins = coins(&reader);
+    let coins = reader.coin_symbols();
     let written = write_out(&part, &rows, args, &Options { chart, coins })?;
     print(&written);
     for failure in &outcome.failed {
@@ -137,25 +136,6 @@ fn table(path: &Path, hints: &Hints<'_>) -> anyhow::Result<(Vec<Asked>, Understo
     };
     let understood = understood.with_context(|| path.display().to_string())?;
     Ok((rows, understood))
-}
-
-/// Symbols of native coins, today's and former ones.
-fn coins(reader: &Reader) -> BTreeSet<String> {
-    let symbols = reader.registry.chains().iter().flat_map(|chain| {
-        let former = chain.native_before.as_ref().map(|former| &former.symbol);
-        std::iter::once(&chain.native_symbol).chain(former)
-    });
-    symbols.map(|symbol| symbol.to_ascii_uppercase()).collect()
-}
-
-/// Hosts of explorers, with the chain of each.
-fn explorers(reader: &Reader) -> Vec<(String, String)> {
-    let chains = reader.registry.chains().iter();
-    let hosts = chains.filter_map(|chain| {
-        let (_, rest) = chain.explorer.as_ref()?.split_once("://")?;
-        Some((rest.split('/').next()?.trim_start_matches("www.").to_owned(), chain.slug.clone()))
-    });
-    hosts.collect()
 }
 
 /// How the table was understood, so that a person sees what was guessed.
