@@ -85,7 +85,9 @@ pub(crate) enum JobState {
 /// One job: where it stands, and how its table was understood.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct JobStatus {
+    /// Under which it is asked for.
     pub(crate) id: String,
+    /// As its owner called it.
     pub(crate) name: String,
     pub(crate) state: JobState,
     /// Why it waits or failed.
@@ -93,18 +95,24 @@ pub(crate) struct JobStatus {
     pub(crate) reason: Option<String>,
     /// Transactions that the table asks for.
     pub(crate) rows: i64,
+    /// Rows that were read.
     pub(crate) read: i64,
     /// Rows that could not be read. Among the results in JSON Lines they carry `error`.
     pub(crate) failed: i64,
     /// Rows that were read and are for review.
     pub(crate) needs_review: i64,
+    /// Of the last minute, or of the whole job when it has ended.
     #[schema(required)]
     pub(crate) rows_per_second: Option<f64>,
+    /// At that rate; null when it has ended or nothing was read in the last minute.
     #[schema(required)]
     pub(crate) seconds_left: Option<i64>,
+    /// When its table had come in.
     pub(crate) created_at: String,
+    /// When its first row was asked for.
     #[schema(required)]
     pub(crate) started_at: Option<String>,
+    /// When it was finished, cancelled or failed.
     #[schema(required)]
     pub(crate) ended_at: Option<String>,
     /// When the job and its results are deleted.
@@ -117,6 +125,7 @@ pub(crate) struct JobStatus {
 /// The caller's jobs, the newest first.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct JobList {
+    /// At most 50.
     pub(crate) jobs: Vec<JobStatus>,
     /// Give it as `before` for the next page; null on the last.
     #[schema(required)]
