@@ -13,6 +13,7 @@ mod hledger;
 mod journal;
 mod koinly;
 mod pairs;
+mod parquet;
 mod recap;
 mod summ;
 mod tokentax;
@@ -43,8 +44,9 @@ pub struct Format {
     pub write: fn(Rows<'_>, &Options, &mut dyn Write) -> io::Result<()>,
 }
 
-pub const FORMATS: [Format; 15] = [
+pub const FORMATS: [Format; 16] = [
     Format { name: "csv", about: "everything, one row a posting", write: everything::csv },
+    Format { name: "parquet", about: "the same as a Parquet file", write: parquet::write },
     Format { name: "jsonl", about: "the whole readings, one a line", write: everything::json_lines },
     Format { name: "beancount", about: "a Beancount ledger", write: beancount::write },
     Format { name: "hledger", about: "a journal for hledger and Ledger", write: hledger::write },
