@@ -18,6 +18,7 @@ mod journal;
 mod koinly;
 mod kryptos;
 mod pairs;
+mod parquet;
 mod recap;
 mod rp2;
 mod summ;
@@ -50,8 +51,9 @@ pub struct Format {
     pub write: fn(Rows<'_>, &Options, &mut dyn Write) -> io::Result<()>,
 }
 
-pub const FORMATS: [Format; 24] = [
+pub const FORMATS: [Format; 25] = [
     Format { name: "csv", about: "everything, one row a posting", write: everything::csv },
+    Format { name: "parquet", about: "the same as a Parquet file", write: parquet::write },
     Format { name: "jsonl", about: "the whole readings, one a line", write: everything::json_lines },
     Format { name: "beancount", about: "a Beancount ledger", write: beancount::write },
     Format { name: "hledger", about: "a journal for hledger and Ledger", write: hledger::write },

@@ -10,7 +10,7 @@ use crate::cell::{one_line, tamed};
 use crate::chart::Chart;
 use crate::line::{Line, lines, side, taxable};
 
-const COLUMNS: [&str; 25] = [
+pub(super) const COLUMNS: [&str; 25] = [
     "time",
     "hash",
     "chain",
@@ -48,17 +48,18 @@ pub(super) fn csv(rows: Rows<'_>, options: &Options, out: &mut dyn Write) -> io:
         let mut is_empty = true;
         for line in lines(&row) {
             is_empty = false;
-            table.write_record(cells(&row, Some(&line), chart))?;
+            table.write_record(cells(&row, Some(&line), chart).map(tamed))?;
         }
         if is_empty {
-            table.write_record(cells(&row, None, chart))?;
+            table.write_record(cells(&row, None, chart).map(tamed))?;
         }
     }
     table.flush()
 }
 
-fn cells(row: &Classification, line: Option<&Line<'_>>, chart: &Chart) -> [String; 25] {
-    let text = |text: Option<&str>| tamed(one_line(text.unwrap_or_default()));
+/// In the order of the columns; what is not known is empty.
+pub(super) fn cells(row: &Classification, line: Option<&Line<'_>>, chart: &Chart) -> [String; COLUMNS.len()] {
+    let text = |text: Option<&str>| one_line(text.unwrap_or_default());
     let account = |account: Option<Account>| account.map(|account| account.to_string()).unwrap_or_default();
     let posting = line.map(|line| line.posting);
     let leg = line.map(|line| line.leg);

@@ -113,9 +113,10 @@ impl App {
         counted.map(|()| AdmittedCall { caller, request_id })
     }
 
-    /// One call of a job. The job was counted when it came in; how many of its calls run at once is for its workers to say.
-    pub(super) fn admit_job(&self, caller: Arc<Caller>, request_id: RequestId) -> AdmittedCall {
-        AdmittedCall { caller, request_id }
+    /// One call of a job, counted apart from the calls that its owner makes.
+    pub(super) async fn admit_job(&self, caller: Arc<Caller>, request_id: RequestId) -> Result<AdmittedCall, ApiError> {
+        self.count(Counted::Job { owner_id: &caller.payer.id }).await?;
+        Ok(AdmittedCall { caller, request_id })
     }
 
     /// The caller of a quota query, which is counted apart from calls: per key, or per address where none is presented.

@@ -3,10 +3,12 @@
 
 mod intake;
 mod packed;
+mod places;
 mod results;
 mod worker;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{Account, Policy, Question};
@@ -19,6 +21,7 @@ use super::App;
 use crate::error::ApiError;
 use crate::store::JobRow;
 pub(crate) use intake::JobRequest;
+use places::Places;
 pub(crate) use worker::work;
 
 /// How long a job and its results are kept.
@@ -27,6 +30,12 @@ const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 const ARRIVING: Duration = Duration::from_secs(6 * 60 * 60);
 /// Jobs of one owner that are not finished.
 const UNFINISHED_MAX: i64 = 20;
+/// Tables that come in at the same time, of everybody and of one owner.
+const UPLOADS_MAX: usize = 32;
+const UPLOADS_OF_OWNER_MAX: usize = 2;
+/// Results that are taken away at the same time.
+const DOWNLOADS_MAX: usize = 64;
+const DOWNLOADS_OF_OWNER_MAX: usize = 4;
 /// Jobs of one page.
 const PAGE_JOBS: i64 = 50;
 /// The rate of a job is that of the last minute.
@@ -40,11 +49,18 @@ pub(crate) struct Jobs {
     bell: Notify,
     /// Where tables are kept while they come in.
     folder: PathBuf,
+    uploads: Arc<Places>,
+    downloads: Arc<Places>,
 }
 
 impl Jobs {
     pub(crate) fn new(folder: PathBuf) -> Self {
-        Self { bell: Notify::new(), folder }
+        Self {
+            bell: Notify::new(),
+            folder,
+            uploads: Places::new(UPLOADS_MAX, UPLOADS_OF_OWNER_MAX),
+            downloads: Places::new(DOWNLOADS_MAX, DOWNLOADS_OF_OWNER_MAX),
+        }
     }
 }
 

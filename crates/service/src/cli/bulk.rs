@@ -30,7 +30,7 @@ const TOLD_MAX: usize = 20;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// A list of hashes or explorer links, a CSV with a column of them, or JSON Lines; `-` is standard input
+    /// A list of hashes or explorer links, a CSV or Parquet with a column of them, or JSON Lines; `-` is standard input
     #[arg(value_name = "FILE")]
     table: PathBuf,
     /// Where to write

@@ -83,7 +83,7 @@ pub(crate) async fn create(
     request: Request,
 ) -> Result<(StatusCode, Json<JobStatus>), ApiError> {
     let Query(query) = asked.map_err(|error| ApiError::invalid_request(error.body_text()))?;
-    let upload = web.app.take_upload(request.into_body().into_data_stream()).await?;
+    let upload = web.app.take_upload(&call.caller().payer.id, request.into_body().into_data_stream()).await?;
     let status = web.app.take_job(&call, query.into(), upload).await?;
     Ok((StatusCode::ACCEPTED, Json(status)))
 }

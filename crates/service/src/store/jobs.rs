@@ -333,8 +333,8 @@ impl Store {
         })
     }
 
-    /// The job waits for this long, and says why.
-    pub async fn delay_job(&self, id: &str, pause: Duration, reason: &str) -> Result<(), StoreError> {
+    /// The job is left alone for this long, and may say why.
+    pub async fn delay_job(&self, id: &str, pause: Duration, reason: Option<&str>) -> Result<(), StoreError> {
         let due_at = self.now().await?.saturating_add(millis(pause));
         on!(self, store => {
             let mut transaction = store.begin().await?;

@@ -130,6 +130,62 @@ fn every_posting_is_a_row_that_a_spreadsheet_can_read() {
     assert_eq!(entries, expected);
 }
 
+/// Types that DuckDB sees in an export; every other column is text.
+const TYPED: [(&str, &str); 5] = [
+    ("time", "TIMESTAMP WITH TIME ZONE"),
+    ("taxable", "BOOLEAN"),
+    ("row_taxable", "BOOLEAN"),
+    ("confidence", "INTEGER"),
+    ("needs_review", "BOOLEAN"),
+];
+
+fn duckdb(arguments: &[&str]) -> String {
+    let script = root().join("tests/ledgers/parquet_by_duckdb.py").display().to_string();
+    let python = root().join("target/ledgers/venv/bin/python");
+    judged(&python, &[&[script.as_str()], arguments].concat())
+}
+
+#[test]
+fn a_database_reads_the_same_from_parquet_as_a_spreadsheet_from_csv() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = exported(&folder, "parquet");
+    let read = duckdb(&["read", table.to_str().unwrap()]);
+    let mut lines = read.lines();
+    let columns: Vec<(String, String)> = serde_json::from_str(lines.next().unwrap()).unwrap();
+    let mut spreadsheet = csv::Reader::from_path(exported(&folder, "csv")).unwrap();
+    let titles: Vec<&str> = spreadsheet.headers().unwrap().iter().collect();
+    assert_eq!(columns.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), titles);
+    for (name, kind) in &columns {
+        let expected = TYPED.iter().find(|(typed, _)| typed == name).map_or("VARCHAR", |(_, kind)| kind);
+        assert_eq!(kind, expected, "{name}");
+    }
+    let rows: Vec<Vec<Option<String>>> = lines.map(|line| serde_json::from_str(line).unwrap()).collect();
+    let records: Vec<csv::StringRecord> = spreadsheet.records().map(Result::unwrap).collect();
+    assert_eq!(rows.len(), records.len());
+    for (row, record) in rows.iter().zip(&records) {
+        for ((cell, written), (name, _)) in row.iter().zip(record).zip(&columns) {
+            let expected = match name.as_str() {
+                "time" => written.parse::<jiff::Timestamp>().unwrap().as_millisecond().to_string(),
+                // Only a spreadsheet needs the quote before what looks like a formula.
+                _ => written.strip_prefix('\'').unwrap_or(written).to_owned(),
+            };
+            assert_eq!(cell.as_deref().unwrap_or_default(), expected, "{name} of {record:?}");
+        }
+    }
+}
+
+#[test]
+fn a_table_of_a_database_goes_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("table.parquet").display().to_string();
+    duckdb(&["write", &demo_table(), &table]);
+    let out = folder.path().join("out.csv");
+    let output = taxon(folder.path(), &["bulk", &table, "--demo", "--out", out.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said(&output).starts_with(&format!("{DEMO_ROWS} transactions, from column `hash`, chain from `chain`")));
+    assert_eq!(std::fs::read(&out).unwrap(), std::fs::read(exported(&folder, "csv")).unwrap());
+}
+
 /// Formats of tax tools, with the columns that hold what was sold, what was bought, and what a person must be told.
 const TOOLS: [(&str, &str, &str, &str); 16] = [
     ("awaken", "Sent Currency", "Received Currency", "Notes"),
@@ -349,6 +405,7 @@ fn a_broken_table_is_refused_before_anything_is_read() {
         ("a,b\n1,2\n", "no column holds hashes of transactions; the columns are: a, b"),
         ("", "the file has no rows"),
         ("{\"hash\":\n", "row 1 is no line of a table"),
+        ("PAR1\n", "the file begins as Parquet and cannot be read: it has no end"),
     ] {
         std::fs::write(&table, text).unwrap();
         let output = taxon(folder.path(), &["bulk", &path, "--demo", "--out", &out]);

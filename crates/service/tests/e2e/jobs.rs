@@ -228,6 +228,30 @@ async fn a_job_that_is_cancelled_or_loses_its_key_reads_no_further() {
     assert!(before < 5_000 && count(&id).await == before);
 }
 
+#[tokio::test]
+async fn a_job_keeps_to_the_rate_of_its_owner_and_holds_up_no_other_call() {
+    let node = SlowNode::start(Duration::ZERO).await;
+    let setup = Setup::demo().with("TAXON_RPC_ETHEREUM", &node.url).with("TAXON_RATE_PER_MINUTE", "8");
+    let instance = setup.start().await;
+    let key = instance.key.clone();
+    let (table, known) = long_table(2_000);
+    let id = begun(&instance, &key, table).await;
+    let settled = async || {
+        let status = job(&instance, &key, Method::GET, &id).await.body;
+        status["read"].as_i64().unwrap() + status["failed"].as_i64().unwrap()
+    };
+    // Looking is limited too.
+    for _ in 0..6 {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        if settled().await == 800 {
+            break;
+        }
+    }
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(settled().await, 800, "8 calls of 100 a minute");
+    assert_eq!(instance.classify(&known[0]).await.status, 200, "the key has calls left");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn after_fifty_kills_every_row_is_there_once_and_the_ledger_is_exact() {
     let node = SlowNode::start(Duration::from_millis(50)).await;

@@ -119,7 +119,7 @@ async fn jobs_take_turns_and_wait() {
             seen.extend(store.hold_parts("one", HELD, 1).await.unwrap().into_iter().map(|part| part.job_id));
         }
         assert_eq!(seen.len(), 2, "{}: neither waits for the other's end", engine.name);
-        store.delay_job("large", Duration::from_secs(60), "no quota").await.unwrap();
+        store.delay_job("large", Duration::from_secs(60), Some("no quota")).await.unwrap();
         assert!(store.hold_parts("one", HELD, 1).await.unwrap().is_empty());
         assert_eq!(store.job("a", "large").await.unwrap().unwrap().reason.as_deref(), Some("no quota"));
         engine.set_clock(NOON + 60 * SECOND + 2);

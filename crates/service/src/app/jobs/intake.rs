@@ -12,6 +12,7 @@ use rand::distr::{Alphanumeric, SampleString as _};
 use tokio::sync::mpsc;
 
 use super::packed::{AskedRow, pack_asked};
+use super::places::Place;
 use super::{JobOptions, JobStatus, UNFINISHED_MAX};
 use crate::app::{AdmittedCall, App, BATCH_ITEMS_MAX, Reader};
 use crate::error::ApiError;
@@ -36,14 +37,18 @@ pub(crate) struct JobRequest {
     pub(crate) policy: Vec<(String, String)>,
 }
 
-/// A table that came in whole.
+/// A table that came in whole, and its place among those that come in.
 #[derive(Debug)]
-pub(crate) struct Upload(File);
+pub(crate) struct Upload {
+    file: File,
+    _place: Place,
+}
 
 impl App {
     /// Keeps a body in a file. A body that breaks off or is too long leaves nothing behind.
     pub(crate) async fn take_upload<B, E>(
         &self,
+        owner_id: &str,
         mut body: impl Stream<Item = Result<B, E>> + Unpin,
     ) -> Result<Upload, ApiError>
     where
@@ -53,6 +58,7 @@ impl App {
             tracing::error!(%error, "a table could not be kept while it came in");
             ApiError::Internal
         };
+        let place = self.jobs.uploads.take(owner_id)?;
         let mut file = tempfile::tempfile_in(&self.jobs.folder).map_err(unkept)?;
         let mut length = 0_u64;
         while let Some(piece) = body.next().await {
@@ -64,7 +70,7 @@ impl App {
             file = blocking(move || file.write_all(piece.as_ref()).map(|()| file)).await?.map_err(unkept)?;
         }
         file.rewind().map_err(unkept)?;
-        Ok(Upload(file))
+        Ok(Upload { file, _place: place })
     }
 
     /// Makes a job of a table. What cannot be understood at all is refused with row and column, and leaves no job.
@@ -162,7 +168,7 @@ impl Table {
             rows.clear();
             asked.is_some_and(|asked| send.blocking_send(NewPart { row_count, asked }).is_ok())
         };
-        let understood = asked::understand(upload.0, &hints, &mut |row| {
+        let understood = asked::understand(upload.file, &hints, &mut |row| {
             rows.push(self.asked(row));
             rows.len() < BATCH_ITEMS_MAX || hand_on(&mut rows)
         })?;

@@ -51,6 +51,7 @@ impl App {
         format: &'static Format,
     ) -> Result<ResultStream, ApiError> {
         let job = self.owned_job(owner_id, id).await?;
+        let download = self.jobs.downloads.take(owner_id)?;
         let places = self.places(&job.id).await?;
         let options =
             Options { chart: Chart::embedded().map_err(|_| ApiError::Internal)?, coins: self.reader.coin_symbols() };
@@ -58,6 +59,7 @@ impl App {
         let rows =
             Rows { store: self.store.clone(), runtime: Handle::current(), job_id: job.id, held: VecDeque::new() };
         tokio::task::spawn_blocking(move || {
+            let _download = download;
             let mut out = BufWriter::with_capacity(PIECE_BYTES, Pieces(send.clone()));
             let written = rows.write(&places, format, &options, &mut out).and_then(|()| out.flush());
             if let Err(error) = written {

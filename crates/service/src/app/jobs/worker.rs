@@ -50,6 +50,8 @@ enum Done {
     Ended(PartOutcome),
     /// Rows were refused because the pool is empty; the others are in the outcome, if any was read.
     NoQuota(Option<PartOutcome>),
+    /// As many calls were made as the owner may make: the job goes on so much later.
+    Paced(Duration),
     /// It is tried again, and counts as no try.
     Later,
     /// The whole job cannot go on.
@@ -112,7 +114,11 @@ impl Worker {
                     None => store.release_part(part, &self.id, Duration::ZERO).await?,
                 }
                 // After it, since a part that was read ends a wait.
-                store.delay_job(&job.id, QUOTA_POLLED_EVERY, NO_QUOTA).await?;
+                store.delay_job(&job.id, QUOTA_POLLED_EVERY, Some(NO_QUOTA)).await?;
+            }
+            Done::Paced(pause) => {
+                store.delay_job(&job.id, pause, None).await?;
+                store.release_part(part, &self.id, Duration::ZERO).await?;
             }
             Done::Later => store.release_part(part, &self.id, PAUSE).await?,
             Done::Failed(reason) => {
@@ -145,7 +151,11 @@ impl Worker {
         }
         // A call in the ledger and the logs, by the job's own name.
         let request_id = RequestId::parse(&format!("{}.{}", job.id, part.number)).unwrap_or_else(RequestId::fresh);
-        let call = self.app.admit_job(caller, request_id);
+        let call = match self.app.admit_job(caller, request_id).await {
+            Ok(call) => call,
+            Err(ApiError::RateLimited { seconds }) => return Done::Paced(Duration::from_secs(seconds)),
+            Err(_) => return Done::Later,
+        };
         let rows = match self.app.classify_batch(call, items).await {
             Ok(rows) => rows,
             Err(ApiError::QuotaExceeded) => return Done::NoQuota(None),
