@@ -40,3 +40,4 @@ mod requests;
 mod simulation;
 mod solana;
 mod upstream_use;
+mod wallets;
