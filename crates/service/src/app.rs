@@ -35,7 +35,9 @@ pub(crate) use reader::{Answer, Reader};
 use readiness::Readiness;
 pub(crate) use repeats::Repeats;
 pub(crate) use request::{BATCH_ITEMS_MAX, BatchRequest, Item, SingleRequest};
-pub(crate) use setup::{Demo, endpoints, explorer, knowledge, make_folder, open, reader, registry, store};
+pub(crate) use setup::{
+    Demo, endpoints, explorer, explorer_variable, knowledge, make_folder, open, reader, registry, store,
+};
 pub(crate) use tables::{CategoryList, ChainList, DISCLAIMER, KnownAddress};
 
 #[derive(Debug)]

@@ -170,6 +170,11 @@ pub(crate) fn explorer<'a>(config: &'a Config, registry: &Registry, chain: &Chai
     config.explorers.iter().find(|(slug, _)| named(slug)).map(|(_, url)| url.as_str())
 }
 
+/// The variable that names it.
+pub(crate) fn explorer_variable(slug: &str) -> String {
+    format!("TAXON_EXPLORER_{}", slug.to_uppercase().replace('-', "_"))
+}
+
 /// With any upstream configured exactly those chains are served, else the public endpoints of the registry.
 pub(crate) fn upstreams(
     config: &Config,

@@ -41,3 +41,4 @@ mod requests;
 mod simulation;
 mod solana;
 mod upstream_use;
+mod wallets;
