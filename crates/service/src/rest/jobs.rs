@@ -164,7 +164,7 @@ pub(crate) async fn cancel(
 pub(crate) struct ResultsQuery {
     /// One of the formats of `taxon bulk`, such as `jsonl`, `koinly` or `beancount`; `csv` when absent.
     #[param(nullable = false)]
-    format: Option<String>,
+    pub(crate) format: Option<String>,
 }
 
 /// What came of a job, as a file
@@ -204,7 +204,7 @@ async fn asker(
     Ok(caller)
 }
 
-fn format(name: Option<&str>) -> Result<&'static Format, ApiError> {
+pub(crate) fn format(name: Option<&str>) -> Result<&'static Format, ApiError> {
     let name = name.unwrap_or(DEFAULT_FORMAT);
     formats::find(name).ok_or_else(|| {
         let known: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
