@@ -1,5 +1,6 @@
 //! The table of contents: every path that is served, and what answers there.
 
+use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderName, HeaderValue, Method, header};
 use axum::response::{IntoResponse, Redirect};
 use axum::routing::{get, post};
@@ -16,6 +17,8 @@ use crate::pages::{account, jobs, operator, review, sign_in, try_it, usage};
 use crate::web::{self, Web};
 use crate::{docs, mcp, openapi, pages, rest};
 
+/// A form with a table: twice as much as a table may have, so that whoever sends a longer one is told.
+const UPLOAD_BYTES_MAX: usize = 512 << 20;
 /// Request headers that agents and browsers may send.
 const AGENT_HEADERS: [&str; 4] = ["x-request-id", "mcp-protocol-version", "mcp-method", "mcp-name"];
 
@@ -90,7 +93,7 @@ fn page_routes(web: &Web) -> Router<Web> {
         .route("/account/password", get(|| to("/account")).post(account::change_password))
         .route("/account/sign-out-everywhere", get(|| to("/account")).post(account::sign_out_everywhere))
         .route("/account/delete", get(account::confirm_delete).post(account::delete))
-        .route("/jobs", get(jobs::list).post(jobs::create))
+        .route("/jobs", get(jobs::list).post(jobs::create).layer(DefaultBodyLimit::max(UPLOAD_BYTES_MAX)))
         .route("/jobs/{id}", get(jobs::job))
         .route("/jobs/{id}/results", get(jobs::results))
         .route("/jobs/{id}/cancel", get(jobs::confirm_cancel).post(jobs::cancel))

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::body::to_bytes;
-use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, Request, State};
+use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, Multipart, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::frame::{PageError, PageFault};
-use super::multipart::FormParts;
+use super::multipart::{FormParts, text};
 use super::visitor::{Cookies, Visitor};
 use crate::accounts::Person;
 use crate::web::{Web, request_id};
@@ -143,15 +143,13 @@ pub(crate) struct PostedParts(pub(crate) FormParts);
 impl<S: Send + Sync> FromRequest<S> for PostedParts {
     type Rejection = PageError;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self, PageError> {
+    async fn from_request(request: Request, state: &S) -> Result<Self, PageError> {
         let visitor = sender(&request)?;
-        let (head, body) = request.into_parts();
-        let mut parts = FormParts::new(&head.headers, body)?;
-        let is_first = parts.next().await?.is_some_and(|part| part.name == "csrf");
-        if !is_first || parts.text().await? != visitor.csrf() {
-            return Err(PageError::Forbidden);
-        }
-        Ok(Self(parts))
+        let form = Multipart::from_request(request, state).await.map_err(|_| PageError::Form)?;
+        let mut parts = FormParts::new(form);
+        let first = parts.next().await?.filter(|part| part.name() == Some("csrf"));
+        let proof = text(first.ok_or(PageError::Forbidden)?).await?;
+        if proof == visitor.csrf() { Ok(Self(parts)) } else { Err(PageError::Forbidden) }
     }
 }
 

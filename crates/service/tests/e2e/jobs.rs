@@ -232,8 +232,8 @@ async fn a_job_that_is_cancelled_or_loses_its_key_reads_no_further() {
 async fn a_job_keeps_to_the_rate_of_its_owner_and_holds_up_no_other_call() {
     let node = SlowNode::start(Duration::ZERO).await;
     let setup = Setup::demo().with("TAXON_RPC_ETHEREUM", &node.url).with("TAXON_RATE_PER_MINUTE", "8");
-    let instance = setup.start().await;
-    let key = instance.key.clone();
+    let (_, key) = caller(&setup, "hasty", 10_000);
+    let instance = setup.start_on(free_port(), key.clone()).await;
     let (table, known) = long_table(2_000);
     let id = begun(&instance, &key, table).await;
     let settled = async || {

@@ -13,7 +13,7 @@ use super::packed::{AskedRow, RowAnswer, pack_answers, pack_times, unpack_answer
 use crate::app::{App, Item, RequestId};
 use crate::auth::Caller;
 use crate::error::ApiError;
-use crate::store::{HeldPart, JobRow, PartOutcome};
+use crate::store::{HeldPart, JobRow, PartOutcome, Payer};
 
 /// Parts that one instance works on at the same time.
 const WORKERS: usize = 4;
@@ -135,7 +135,8 @@ impl Worker {
             Ok(None) => return Done::Failed(NO_KEY),
             Err(_) => return Done::Later,
         };
-        if job.reason.is_some() && !self.has_quota(&caller).await {
+        let payer = caller.payer.clone();
+        if job.reason.is_some() && !has_quota(&self.app, &payer).await {
             return Done::NoQuota(None);
         }
         let Some((asked, mut answers)) = unpacked(part) else { return Done::Failed(NO_ANSWER) };
@@ -158,7 +159,8 @@ impl Worker {
         };
         let rows = match self.app.classify_batch(call, items).await {
             Ok(rows) => rows,
-            Err(ApiError::QuotaExceeded) => return Done::NoQuota(None),
+            // Places that other calls in flight hold come back.
+            Err(ApiError::QuotaExceeded) if !has_quota(&self.app, &payer).await => return Done::NoQuota(None),
             Err(_) => return Done::Later,
         };
         let is_last_try = part.tries.saturating_add(1) >= TRIES_MAX;
@@ -179,18 +181,18 @@ impl Worker {
             failed: tally.failed,
             reviews: tally.reviews,
         };
-        if tally.refused == 0 {
-            Done::Ended(outcome)
-        } else {
-            Done::NoQuota(Some(PartOutcome { pause: Duration::ZERO, ..outcome }))
+        if tally.refused > 0 && !has_quota(&self.app, &payer).await {
+            return Done::NoQuota(Some(PartOutcome { pause: Duration::ZERO, ..outcome }));
         }
+        Done::Ended(outcome)
     }
+}
 
-    async fn has_quota(&self, caller: &Caller) -> bool {
-        let Some(limit) = caller.payer.limit else { return true };
-        let usage = self.app.store.pool_usage(&caller.payer, None).await;
-        usage.is_ok_and(|usage| usage.used < limit)
-    }
+/// Whether less was counted than the pool has.
+async fn has_quota(app: &App, payer: &Payer) -> bool {
+    let Some(limit) = payer.limit else { return true };
+    let usage = app.store.pool_usage(payer, None).await;
+    usage.is_ok_and(|usage| usage.used < limit)
 }
 
 /// What a part asks for, and what is known of it from an earlier try.

@@ -1,7 +1,5 @@
 //! The form that takes a table, and what was typed into it.
 
-use std::pin::pin;
-
 use books::asked::{FILE_BYTES_MAX, ROWS_MAX};
 use engine::policy::{KEYS, PolicyRow};
 use maud::{Markup, html};
@@ -10,7 +8,7 @@ use crate::accounts::Person;
 use crate::app::{JobRequest, Upload};
 use crate::error::ApiError;
 use crate::pages::frame::{PageError, proof};
-use crate::pages::multipart::FormParts;
+use crate::pages::multipart::{FormParts, text};
 use crate::pages::parts::{grouped, harmless};
 use crate::pages::visitor::Visitor;
 use crate::web::Web;
@@ -43,14 +41,14 @@ impl UploadForm {
         let mut form = Self::default();
         let mut upload = None;
         while let Some(part) = parts.next().await? {
-            match part.file_name {
-                Some(name) if part.name == FILE && upload.is_none() => {
-                    upload = Some(web.app.take_upload(&person.owner_id, pin!(parts.pieces())).await);
-                    parts.skip().await?;
+            let field = part.name().unwrap_or_default().to_owned();
+            match part.file_name().map(str::to_owned) {
+                Some(name) if field == FILE && upload.is_none() => {
+                    upload = Some(web.app.take_upload(&person.owner_id, part).await);
                     form.file_name = name;
                 }
                 Some(_) => return Err(PageError::Form),
-                None => form.set(&part.name, parts.text().await?),
+                None => form.set(&field, text(part).await?),
             }
         }
         let upload = upload.ok_or(PageError::Form)?;
