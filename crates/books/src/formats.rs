@@ -9,13 +9,16 @@ mod coinpanda;
 mod cointracking;
 mod cryptio;
 mod everything;
+mod fiat;
 mod hledger;
 mod journal;
 mod koinly;
 mod pairs;
+mod quickbooks;
 mod recap;
 mod summ;
 mod tokentax;
+mod xero;
 mod zenledger;
 
 use std::collections::BTreeSet;
@@ -24,6 +27,8 @@ use std::io::{self, Write};
 use engine::Classification;
 
 use crate::chart::Chart;
+use crate::journal::Rules;
+use crate::prices::Prices;
 
 /// Readings, oldest first.
 pub type Rows<'a> = &'a mut dyn Iterator<Item = io::Result<Classification>>;
@@ -34,6 +39,14 @@ pub struct Options {
     pub chart: Chart,
     /// Symbols of native coins in capitals, which no token goes by.
     pub coins: BTreeSet<String>,
+    /// Where there are none, nothing has a value.
+    pub prices: Option<Prices>,
+}
+
+impl Options {
+    pub fn rules(&self) -> Rules<'_> {
+        Rules { chart: &self.chart, prices: self.prices.as_ref() }
+    }
 }
 
 #[derive(Debug)]
@@ -43,7 +56,7 @@ pub struct Format {
     pub write: fn(Rows<'_>, &Options, &mut dyn Write) -> io::Result<()>,
 }
 
-pub const FORMATS: [Format; 15] = [
+pub const FORMATS: [Format; 17] = [
     Format { name: "csv", about: "everything, one row a posting", write: everything::csv },
     Format { name: "jsonl", about: "the whole readings, one a line", write: everything::json_lines },
     Format { name: "beancount", about: "a Beancount ledger", write: beancount::write },
@@ -55,11 +68,37 @@ pub const FORMATS: [Format; 15] = [
     Format { name: "cointracking", about: "CoinTracking", write: cointracking::write },
     Format { name: "cryptio", about: "Cryptio", write: cryptio::write },
     Format { name: "koinly", about: "Koinly", write: koinly::write },
+    Format {
+        name: "quickbooks",
+        about: "journal entries for QuickBooks Online, with prices",
+        write: quickbooks::write,
+    },
     Format { name: "recap", about: "Recap", write: recap::write },
     Format { name: "summ", about: "Summ, once CryptoTaxCalculator", write: summ::write },
     Format { name: "tokentax", about: "TokenTax", write: tokentax::write },
+    Format { name: "xero", about: "manual journals for Xero, with prices", write: xero::write },
     Format { name: "zenledger", about: "ZenLedger", write: zenledger::write },
 ];
+
+/// Formats that tell what things were worth.
+const WITH_VALUES: [&str; 5] = ["csv", "beancount", "hledger", "quickbooks", "xero"];
+/// Formats in a currency, which leave out a transaction of which anything has no price.
+const IN_CURRENCY: [&str; 2] = ["quickbooks", "xero"];
+
+impl Format {
+    pub fn takes_prices(&self) -> bool {
+        WITH_VALUES.contains(&self.name)
+    }
+
+    pub fn needs_prices(&self) -> bool {
+        IN_CURRENCY.contains(&self.name)
+    }
+
+    /// Whether accounts are known by their codes alone.
+    pub fn needs_codes(&self) -> bool {
+        self.name == "xero"
+    }
+}
 
 pub fn find(name: &str) -> Option<&'static Format> {
     FORMATS.iter().find(|format| format.name == name)
