@@ -3,6 +3,7 @@
 mod counted;
 mod door;
 mod export;
+mod journal;
 mod quota;
 mod reader;
 mod readiness;
@@ -25,6 +26,7 @@ use crate::limits::Limits;
 use crate::metrics;
 use crate::store::Store;
 pub(crate) use door::{AdmittedCall, Presented, RequestId};
+pub(crate) use journal::{JournalAnswer, JournalRequest};
 pub(crate) use quota::{Asker, QuotaStatus};
 use reader::Sought;
 #[cfg(test)]

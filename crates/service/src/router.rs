@@ -50,7 +50,10 @@ pub(crate) fn metrics(web: Web) -> Router {
 
 /// REST with a valid key and calls left. The OpenAPI document is made of this list and the next.
 pub(crate) fn keyed_routes() -> OpenApiRouter<Web> {
-    OpenApiRouter::new().routes(routes!(rest::classify)).routes(routes!(rest::classify_batch))
+    OpenApiRouter::new()
+        .routes(routes!(rest::classify))
+        .routes(routes!(rest::classify_batch))
+        .routes(routes!(rest::journal))
 }
 
 /// REST for anybody.

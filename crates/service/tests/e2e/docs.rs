@@ -11,7 +11,8 @@ use reqwest::Method;
 use super::harness::{Setup, Taxon, root};
 
 /// Every page with samples has a test of its own below; the others have none.
-const WITH_SAMPLES: [&str; 8] = ["agents", "bulk", "concepts", "errors", "eval", "quickstart", "quota", "self-hosting"];
+const WITH_SAMPLES: [&str; 9] =
+    ["agents", "bulk", "concepts", "errors", "eval", "journal", "quickstart", "quota", "self-hosting"];
 
 /// Pages in the navigation that other modules serve.
 const ELSEWHERE: [&str; 2] = ["/docs/api", "/openapi.json"];
@@ -26,6 +27,11 @@ async fn quickstart() {
 #[tokio::test]
 async fn bulk() {
     samples::run("bulk").await;
+}
+
+#[tokio::test]
+async fn journal() {
+    samples::run("journal").await;
 }
 
 #[tokio::test]

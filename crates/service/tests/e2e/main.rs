@@ -26,6 +26,7 @@ mod finding;
 mod harness;
 mod hostile;
 mod instances;
+mod journal;
 mod limits;
 mod logs;
 mod mcp;
