@@ -15,6 +15,8 @@ const RESULTS_MAX: usize = 100;
 const PRICES_MAX: usize = 10_000;
 /// Each is two lines of the answer.
 const POSTINGS_MAX: usize = 1_000;
+/// Of what is wrong with a result or a chart, which may quote it.
+const WORDS_CHARS_MAX: usize = 400;
 
 /// Results, and what to make lines of them by. Unknown fields are ignored; null is absent.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -94,7 +96,7 @@ impl JournalRequest {
             Some(ChartForm::Toml(text)) => Chart::parse(text),
             Some(ChartForm::Json(value)) => Chart::from_json(value),
         };
-        chart.map_err(|error| ApiError::invalid_request(format!("`chart`: {error}")))
+        chart.map_err(|error| ApiError::invalid_request(format!("`chart`: {}", short(&error))))
     }
 
     fn prices(&self) -> Result<Option<Prices>, ApiError> {
@@ -111,8 +113,12 @@ impl JournalRequest {
     }
 }
 
+fn short(error: &dyn std::fmt::Display) -> String {
+    error.to_string().chars().take(WORDS_CHARS_MAX).collect()
+}
+
 fn of_result(at: usize, error: &dyn std::fmt::Display) -> ApiError {
-    ApiError::InvalidRequest(Invalid::new(format!("`results[{at}]`: {error}")).of_item(Some(at)))
+    ApiError::InvalidRequest(Invalid::new(format!("`results[{at}]`: {}", short(error))).of_item(Some(at)))
 }
 
 fn reading(at: usize, result: &Value) -> Result<Classification, ApiError> {

@@ -112,7 +112,7 @@ async fn a_chart_is_taken_as_toml_and_as_json() {
 /// What is wrong with a body, as a change of a good one, and what is said of it.
 type Fault = (fn(&mut Value), &'static str);
 
-const FAULTS: [Fault; 20] = [
+const FAULTS: [Fault; 22] = [
     (|body| drop(body.as_object_mut().unwrap().remove("results")), "missing field `results`"),
     (|body| body["results"] = json!([]), "`results` takes 1 to 100 items, not 0"),
     (|body| body["results"] = json!(vec![1; 101]), "`results` takes 1 to 100 items, not 101"),
@@ -130,6 +130,11 @@ const FAULTS: [Fault; 20] = [
     (
         |body| body["chart"] = json!({ "wallet": { "account": "A" }, "account": [] }),
         "names none for a posting of `dispose`",
+    ),
+    (|body| body["results"][1]["category"] = json!("x".repeat(99_999)), "`results[1]`: not a classification: category"),
+    (
+        |body| body["chart"] = json!(format!("wallet = {}", "x".repeat(99_999))),
+        "`chart`: the chart of accounts is refused",
     ),
     (|body| body["chart"] = json!(7), "`chart`: the chart of accounts is refused"),
     (|body| body["prices"][1]["price"] = json!("1,5"), "`prices[1].price`: `1,5` is no plain decimal"),
@@ -162,7 +167,7 @@ async fn what_cannot_be_booked_is_refused_with_its_place() {
         let answer = post("/v1/journal", &body).await;
         let message = answer.body["error"]["message"].as_str().unwrap_or_default();
         assert_eq!((answer.status, answer.code()), (400, "invalid_request"), "{words}: {message}");
-        assert!(message.contains(words), "{words}: {message}");
+        assert!(message.contains(words) && message.len() < 1_000, "{words}: {message}");
         // Agents are told the same, with the index of the result.
         let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
             "params": { "name": "map_to_chart_of_accounts", "arguments": body } });
