@@ -6,8 +6,11 @@ use std::time::Duration;
 use anyhow::ensure;
 use axum::body::Bytes;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use serde_json::Value;
 
 const CALL_SECONDS_MAX: u64 = 60;
+/// For a table of a million rows, and its results.
+const TABLE_SECONDS_MAX: Duration = Duration::from_secs(1_800);
 /// What every result has, and what only a failed one has.
 const RESULT: &[u8] = b"\"engine\":\"";
 const FAILURE: &[u8] = b"\"error\":\"";
@@ -50,6 +53,36 @@ impl Client {
         let bytes = answer.bytes().await?;
         ensure!(status.is_success(), "{status}: {}", String::from_utf8_lossy(&bytes));
         Ok(bytes)
+    }
+
+    /// Hands in a table as a job.
+    pub async fn upload(&self, table: String) -> anyhow::Result<Value> {
+        let request = self.http.post(format!("{}/v1/jobs", self.url)).body(table).timeout(TABLE_SECONDS_MAX);
+        self.told(request).await
+    }
+
+    pub async fn job(&self, id: &str) -> anyhow::Result<Value> {
+        self.told(self.http.get(format!("{}/v1/jobs/{id}", self.url))).await
+    }
+
+    /// How many lines the results of a job have; none of them is kept.
+    pub async fn results(&self, id: &str, format: &str) -> anyhow::Result<usize> {
+        let request = self.http.get(format!("{}/v1/jobs/{id}/results?format={format}", self.url));
+        let request = request.header(AUTHORIZATION, &self.authorization).timeout(TABLE_SECONDS_MAX);
+        let mut answer = request.send().await?.error_for_status()?;
+        let mut lines = 0usize;
+        while let Some(piece) = answer.chunk().await? {
+            lines = lines.saturating_add(memchr::memchr_iter(b'\n', &piece).count());
+        }
+        Ok(lines)
+    }
+
+    async fn told(&self, request: reqwest::RequestBuilder) -> anyhow::Result<Value> {
+        let answer = request.header(AUTHORIZATION, &self.authorization).send().await?;
+        let status = answer.status();
+        let bytes = answer.bytes().await?;
+        ensure!(status.is_success(), "{status}: {}", String::from_utf8_lossy(&bytes));
+        Ok(serde_json::from_slice(&bytes)?)
     }
 }
 

@@ -137,6 +137,69 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The caller's jobs */
+        get: operations["list_jobs"];
+        put?: never;
+        /**
+         * Have a whole table classified
+         * @description The body is a CSV, JSON Lines or Parquet file of up to 256 MiB and 1,000,000 rows, with a column of hashes or links; what the content type says
+         *     does not matter. Rows are counted like items of a batch. A table that cannot be understood is a 400 that says where.
+         */
+        post: operations["create_job"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/jobs/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Where a job stands */
+        get: operations["job_status"];
+        put?: never;
+        post?: never;
+        /**
+         * Cancel a job
+         * @description Nothing more is read or counted; what was read stays. Cancelling again, or a job that has ended, changes nothing.
+         */
+        delete: operations["cancel_job"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/jobs/{id}/results": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What came of a job, as a file
+         * @description Oldest transaction first; of a job that is not finished, what was read so far. Rows that failed are in `jsonl` only, with their `error`.
+         */
+        get: operations["job_results"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/journal": {
         parameters: {
             query?: never;
@@ -465,6 +528,65 @@ export interface components {
             /** @description The position in a few words. */
             label: string;
             treatment: components["schemas"]["Treatment"];
+        };
+        /** @description The caller's jobs, the newest first. */
+        JobList: {
+            /** @description At most 50. */
+            jobs: components["schemas"]["JobStatus"][];
+            /** @description Give it as `before` for the next page; null on the last. */
+            next: string | null;
+        };
+        /** @description Where a job stands. */
+        JobState: ("open" | "waiting" | "finished" | "cancelled" | "failed") | string;
+        /** @description One job: where it stands, and how its table was understood. */
+        JobStatus: {
+            /** @description When its table had come in. */
+            created_at: string;
+            /** @description When it was finished, cancelled or failed. */
+            ended_at: string | null;
+            /**
+             * Format: int64
+             * @description Rows that could not be read. Among the results in JSON Lines they carry `error`.
+             */
+            failed: number;
+            /** @description Under which it is asked for. */
+            id: string;
+            /** @description When the job and its results are deleted. */
+            kept_until: string;
+            /** @description As its owner called it. */
+            name: string;
+            /**
+             * Format: int64
+             * @description Rows that were read and are for review.
+             */
+            needs_review: number;
+            /**
+             * Format: int64
+             * @description Rows that were read.
+             */
+            read: number;
+            /** @description Why it waits or failed. */
+            reason: string | null;
+            /**
+             * Format: int64
+             * @description Transactions that the table asks for.
+             */
+            rows: number;
+            /**
+             * Format: double
+             * @description Of the last minute, or of the whole job when it has ended.
+             */
+            rows_per_second: number | null;
+            /**
+             * Format: int64
+             * @description At that rate; null when it has ended or nothing was read in the last minute.
+             */
+            seconds_left: number | null;
+            /** @description When its first row was asked for. */
+            started_at: string | null;
+            state: components["schemas"]["JobState"];
+            /** @description How the table was understood: its columns, and rows that were repeated, empty or refused, with row and column. */
+            table: Record<string, never>;
         };
         /** @description Lines of a journal. Informational only, not tax advice. */
         JournalAnswer: {
@@ -825,6 +947,9 @@ export type GreyArea = components['schemas']['GreyArea'];
 export type GreyCondition = components['schemas']['GreyCondition'];
 export type GreyRow = components['schemas']['GreyRow'];
 export type GreySide = components['schemas']['GreySide'];
+export type JobList = components['schemas']['JobList'];
+export type JobState = components['schemas']['JobState'];
+export type JobStatus = components['schemas']['JobStatus'];
 export type JournalAnswer = components['schemas']['JournalAnswer'];
 export type JournalLine = components['schemas']['JournalLine'];
 export type JournalPrice = components['schemas']['JournalPrice'];
@@ -1382,6 +1507,144 @@ export interface operations {
             402: components["responses"]["Failed402"];
             429: components["responses"]["Failed429"];
             500: components["responses"]["Failed500"];
+        };
+    };
+    list_jobs: {
+        parameters: {
+            query?: {
+                /** @description The job after which the page begins: `next` of the page before. */
+                before?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The newest first, 50 a page. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobList"];
+                };
+            };
+        };
+    };
+    create_job: {
+        parameters: {
+            query?: {
+                /** @description What to call it; the name of the file, for instance. */
+                name?: string;
+                /** @description The column that holds the hashes; found out when absent. */
+                column?: string;
+                /** @description For rows that name no chain; found out when absent. */
+                chain?: string;
+                /** @description For rows that name no wallet: read them as this address saw them. */
+                wallet?: components["schemas"]["Wallet"];
+                /** @description Addresses with commas between them; moves between them are `self_transfer`. */
+                own_wallets?: string;
+                /** @description House positions, such as `lp:non_taxable,staking:defer`. */
+                policy?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The table. */
+        requestBody: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description The table was taken in, and is being read. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobStatus"];
+                };
+            };
+        };
+    };
+    job_status: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description As `POST /v1/jobs` told it. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description State, counts, rate and time left. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobStatus"];
+                };
+            };
+        };
+    };
+    cancel_job: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description As `POST /v1/jobs` told it. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The job as it stands now. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobStatus"];
+                };
+            };
+        };
+    };
+    job_results: {
+        parameters: {
+            query?: {
+                /** @description One of the formats of `taxon bulk` that need no prices, such as `jsonl`, `koinly` or `beancount`; `csv` when absent. */
+                format?: string;
+            };
+            header?: never;
+            path: {
+                /** @description As `POST /v1/jobs` told it. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file, as a stream. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
         };
     };
     journal: {

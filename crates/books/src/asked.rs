@@ -1,9 +1,10 @@
-//! Which transactions a table asks for: a list of hashes or links, the CSV of an explorer or a tax tool, or JSON Lines. Read as a spreadsheet would:
+//! Which transactions a table asks for: a list of hashes or links, the CSV of an explorer or a tax tool, JSON Lines, or Parquet. Read as a spreadsheet would:
 //! separators, byte-order marks and headers are guessed, and what was understood is told.
 
 mod csv;
 mod json;
 mod names;
+mod parquet;
 mod text;
 
 use std::collections::BTreeSet;
@@ -64,7 +65,7 @@ pub struct Columns {
 /// A row that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Refusal {
-    /// From one, the header counted.
+    /// From one, the header counted where it is a row.
     pub row: usize,
     pub column: String,
     pub what: String,
@@ -90,6 +91,8 @@ pub enum TableError {
     Empty,
     #[error("the table cannot be read: {0}")]
     Unreadable(String),
+    #[error("the file begins as Parquet and cannot be read: {0}")]
+    Parquet(String),
     /// Whoever takes the rows wants no more of them.
     #[error("the rows of the table could not be kept")]
     NotTaken,
@@ -117,9 +120,13 @@ pub type Take<'a> = &'a mut dyn FnMut(Asked) -> bool;
 
 /// Reads a whole table and hands on one transaction after another. Of the table itself no more than a few rows are held at a time.
 pub fn understand(mut table: impl Read + Seek, hints: &Hints<'_>, take: Take<'_>) -> Result<Understood, TableError> {
-    if table.seek(SeekFrom::End(0))? > FILE_BYTES_MAX {
+    let length = table.seek(SeekFrom::End(0))?;
+    if length > FILE_BYTES_MAX {
         return Err(TableError::TooLong);
     }
+    table.rewind()?;
+    let mut beginning = Vec::new();
+    table.by_ref().take(4).read_to_end(&mut beginning)?;
     table.rewind()?;
     let mut collector = Collector {
         hints,
@@ -128,7 +135,11 @@ pub fn understand(mut table: impl Read + Seek, hints: &Hints<'_>, take: Take<'_>
         keys: [RandomState::new(), RandomState::new()],
         understood: Understood::default(),
     };
-    text::read(table, &mut collector)?;
+    // What a file is named says nothing: its first bytes do.
+    match beginning == parquet::MAGIC {
+        true => parquet::read(table, length, &mut collector)?,
+        false => text::read(table, &mut collector)?,
+    }
     let understood = collector.understood;
     if understood.count == 0 && understood.refused_count == 0 {
         return Err(TableError::Empty);

@@ -3,6 +3,7 @@
 pub(crate) mod dialect;
 mod explored;
 mod given;
+mod history;
 mod kept;
 mod parts;
 pub(crate) mod probe;
@@ -19,7 +20,7 @@ use std::time::Duration;
 use alloy_primitives::{B256, U64};
 use engine::evm::InternalValue;
 use engine::evm::json::{EvmTransaction, Receipt};
-use engine::{Block, Chain, EvmFacts, Facts, Need, TxHash};
+use engine::{Account, Block, Chain, EvmFacts, Facts, Need, TxHash};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 use serde::de::DeserializeOwned;
@@ -30,6 +31,7 @@ use tokio::time::Instant;
 
 use crate::error::UpstreamError;
 use crate::family::{Completeness, Effort, Elsewhere, FoundTransaction, Lookup, ServedChain};
+use crate::history::{History, HistoryError, Period, TakeHash};
 use crate::memory::TokenMemory;
 use crate::rpc::{AttributedAnswer, Endpoints, Node};
 use parts::{BlockHeader, Parts};
@@ -120,6 +122,23 @@ impl ServedChain for EvmChain {
             InternalValue::Untraceable if self.can_trace() || self.node.explorer.is_some() => Completeness::Partial,
             InternalValue::Untraceable => Completeness::Unsupported,
         }
+    }
+
+    fn lists_accounts(&self) -> bool {
+        self.node.explorer.is_some()
+    }
+
+    fn history<'a>(
+        &'a self,
+        account: Account,
+        period: Period,
+        take: TakeHash<'a>,
+    ) -> BoxFuture<'a, Result<History, HistoryError>> {
+        async move {
+            let account = account.evm().ok_or(HistoryError::OtherFamily)?;
+            self.listed(account, period, take).await
+        }
+        .boxed()
     }
 
     fn encode(&self, facts: &Facts) -> Option<Vec<u8>> {

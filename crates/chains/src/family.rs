@@ -3,10 +3,11 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use engine::{Chain, Facts, Need, TxHash};
+use engine::{Account, Chain, Facts, Need, TxHash};
 use futures_util::future::BoxFuture;
 
 use crate::error::UpstreamError;
+use crate::history::{History, HistoryError, Period, TakeHash};
 
 /// One chain that has an upstream.
 pub(crate) trait ServedChain: Debug + Send + Sync {
@@ -19,6 +20,17 @@ pub(crate) trait ServedChain: Debug + Send + Sync {
     fn answer<'a>(&'a self, facts: Facts, needs: &'a [Need]) -> BoxFuture<'a, Result<Facts, UpstreamError>>;
 
     fn completeness(&self, facts: &Facts) -> Completeness;
+
+    /// Whether there is a source that lists what an account did.
+    fn lists_accounts(&self) -> bool;
+
+    /// Hands on the transactions of an account in a period, each once, as pages come in.
+    fn history<'a>(
+        &'a self,
+        account: Account,
+        period: Period,
+        take: TakeHash<'a>,
+    ) -> BoxFuture<'a, Result<History, HistoryError>>;
 
     /// As bytes that `decode` reads; `None` for facts that are too large or may not be cached.
     fn encode(&self, facts: &Facts) -> Option<Vec<u8>>;

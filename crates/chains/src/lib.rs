@@ -6,6 +6,7 @@ mod families;
 mod family;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
+pub mod history;
 pub mod http;
 pub mod kept;
 pub mod memory;
@@ -19,6 +20,7 @@ pub mod tape;
 pub use error::{FetchError, UPSTREAM_CODES, UpstreamError};
 pub use families::{live_node, tape_node};
 pub use family::Completeness;
+pub use history::{History, HistoryError, Period};
 pub use memory::{Forgetful, TokenMemory};
 pub use registry::Registry;
 pub use resolve::{Fetched, Upstreams};

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use engine::{Chain, Facts, Need, TxHash};
+use engine::{Account, Chain, Facts, Need, TxHash};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
 use crate::error::{FetchError, UpstreamError};
 use crate::families;
 use crate::family::{Completeness, Effort, Elsewhere, FoundTransaction, Lookup, ServedChain};
+use crate::history::{History, HistoryError, Period, TakeHash};
 use crate::memory::TokenMemory;
 use crate::rpc::Node;
 
@@ -73,6 +74,23 @@ impl Upstreams {
 
     pub fn serves(&self, slug: &str) -> bool {
         self.chains().any(|chain| chain.slug == slug)
+    }
+
+    /// The chains that have a source which lists what an account did.
+    pub fn that_list_accounts(&self) -> impl Iterator<Item = &Arc<Chain>> {
+        self.chains.iter().filter(|chain| chain.lists_accounts()).map(|chain| chain.chain())
+    }
+
+    /// Hands on the transactions of an account on one chain in a period, each once, as pages come in.
+    pub async fn history(
+        &self,
+        slug: &str,
+        account: Account,
+        period: Period,
+        take: TakeHash<'_>,
+    ) -> Result<History, HistoryError> {
+        let chain = self.chains.iter().find(|chain| chain.chain().slug == slug).ok_or(HistoryError::NotServed)?;
+        chain.history(account, period, take).await
     }
 
     /// Cached facts; `None` when they are of a chain that is not served, of another hash, or damaged.

@@ -29,8 +29,9 @@ use crate::error::{CallError, UpstreamError};
 use crate::tape::{Recorder, Tape};
 use delivery::{Answered, Moment, Pending, deliver, is_trace};
 pub(crate) use dialect::Dialect;
+pub(crate) use explorer::account::{PageQuery, Side};
 pub use explorer::{EXPLORER_PER_SECOND, ExplorerFault};
-pub(crate) use explorer::{Explorer, InternalRow};
+pub(crate) use explorer::{Explorer, InternalRow, Listed};
 pub(crate) use http::{DATA_BYTES_MAX, RPC_RESPONSE_BYTES_MAX};
 pub(crate) use roster::Endpoints;
 use roster::{Roster, UndeliveredAnswers};
@@ -272,6 +273,11 @@ impl Node {
             Transport::Live(live) => live.roster.count(),
             Transport::Tape(_) => 1,
         }
+    }
+
+    /// Whether it only plays back what was recorded.
+    pub(crate) fn is_recorded(&self) -> bool {
+        matches!(self.transport, Transport::Tape(_))
     }
 
     fn is_behind(&self, endpoint: usize) -> bool {

@@ -1,6 +1,7 @@
 //! One Solana chain: the transaction and how settled it is in one request, and the names of its mints in another.
 
 pub(crate) mod dialect;
+mod history;
 mod kept;
 pub(crate) mod mints;
 pub(crate) mod probe;
@@ -19,6 +20,7 @@ use serde_json::value::RawValue;
 
 use crate::error::{CallError, UpstreamError};
 use crate::family::{Completeness, Effort, FoundTransaction, Lookup, ServedChain};
+use crate::history::{History, HistoryError, Period, TakeHash};
 use crate::memory::TokenMemory;
 use crate::rpc::{Endpoints, Node};
 
@@ -110,6 +112,23 @@ impl ServedChain for SolanaChain {
             }
             Facts::Solana(_) | Facts::Evm(_) => Completeness::Partial,
         }
+    }
+
+    fn lists_accounts(&self) -> bool {
+        !self.node.is_recorded()
+    }
+
+    fn history<'a>(
+        &'a self,
+        account: Account,
+        period: Period,
+        take: TakeHash<'a>,
+    ) -> BoxFuture<'a, Result<History, HistoryError>> {
+        async move {
+            let Account::Solana(wallet) = account else { return Err(HistoryError::OtherFamily) };
+            self.listed(wallet, period, take).await
+        }
+        .boxed()
     }
 
     fn encode(&self, facts: &Facts) -> Option<Vec<u8>> {

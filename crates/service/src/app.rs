@@ -3,6 +3,7 @@
 mod counted;
 mod door;
 mod export;
+mod jobs;
 mod journal;
 mod quota;
 mod reader;
@@ -26,6 +27,7 @@ use crate::limits::Limits;
 use crate::metrics;
 use crate::store::Store;
 pub(crate) use door::{AdmittedCall, Presented, RequestId};
+pub(crate) use jobs::{JobList, JobRequest, JobStatus, Jobs, work};
 pub(crate) use journal::{JournalAnswer, JournalRequest};
 pub(crate) use quota::{Asker, QuotaStatus};
 use reader::Sought;
@@ -35,7 +37,9 @@ pub(crate) use reader::{Answer, Reader};
 use readiness::Readiness;
 pub(crate) use repeats::Repeats;
 pub(crate) use request::{BATCH_ITEMS_MAX, BatchRequest, Item, SingleRequest};
-pub(crate) use setup::{Demo, endpoints, explorer, knowledge, make_folder, open, reader, registry, store};
+pub(crate) use setup::{
+    Demo, endpoints, explorer, explorer_variable, knowledge, make_folder, open, reader, registry, store,
+};
 pub(crate) use tables::{CategoryList, ChainList, DISCLAIMER, KnownAddress};
 
 #[derive(Debug)]
@@ -47,6 +51,7 @@ pub(crate) struct App {
     pub(crate) accounts: Accounts,
     pub(crate) history: History,
     pub(crate) repeats: Repeats,
+    jobs: Jobs,
     readiness: Readiness,
     pub(crate) pool_anon: i64,
     /// Whether metered classifications are written as events.

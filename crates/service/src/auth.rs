@@ -127,6 +127,12 @@ impl Auth {
         (since.elapsed() < REMEMBERED).then(|| Arc::clone(caller))
     }
 
+    /// Who has the key of this name; nobody where it was revoked.
+    pub(crate) async fn caller_of_key(&self, id: &str) -> Result<Option<Arc<Caller>>, StoreError> {
+        let key = self.store.key(id).await?.filter(|key| key.revoked_at.is_none());
+        Ok(key.map(|key| Arc::new(self.caller_of(key))))
+    }
+
     fn caller_of(&self, key: Key) -> Caller {
         let limit = match &key.billing {
             Billing::Metered => None,

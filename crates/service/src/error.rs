@@ -43,6 +43,8 @@ pub(crate) enum ApiError {
     RateLimited { seconds: u64 },
     #[error("no such path")]
     NotFound,
+    #[error("no job of this owner is called so")]
+    JobNotFound,
     #[error("the path does not take this method")]
     MethodNotAllowed,
     #[error("the transaction was not found on `{pinned}`, nor on any other served chain")]
@@ -73,7 +75,7 @@ impl ApiError {
             Self::Unauthorized => "unauthorized",
             Self::QuotaExceeded => "quota_exceeded",
             Self::RateLimited { .. } => "rate_limited",
-            Self::NotFound => "not_found",
+            Self::NotFound | Self::JobNotFound => "not_found",
             Self::MethodNotAllowed => "method_not_allowed",
             Self::TxNotFound { .. } => "tx_not_found",
             Self::ChainNotDetected => "chain_not_detected",
@@ -124,6 +126,7 @@ impl ApiError {
             Self::QuotaExceeded => StatusCode::PAYMENT_REQUIRED,
             Self::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::NotFound
+            | Self::JobNotFound
             | Self::TxNotFound { .. }
             | Self::ChainNotDetected
             | Self::TxNotYetMined { .. }
@@ -245,7 +248,7 @@ pub(crate) const TABLE: &[ErrorRow] = &[
         "The item names a chain that is unknown or not served here. The single call says `invalid_request` instead.",
         "Use a slug of `/chains`, or leave out `chain`.",
     ),
-    row("not_found", 404, Met::Call, "There is no such path.", "Fix the path."),
+    row("not_found", 404, Met::Call, "There is no such path, or no such job of the key's owner.", "Fix the path."),
     row(
         "method_not_allowed",
         405,
@@ -304,6 +307,7 @@ pub(crate) fn samples() -> Vec<ApiError> {
         ApiError::QuotaExceeded,
         ApiError::RateLimited { seconds: 17 },
         ApiError::NotFound,
+        ApiError::JobNotFound,
         ApiError::MethodNotAllowed,
         ApiError::TxNotFound { pinned: chain() },
         ApiError::ChainNotDetected,

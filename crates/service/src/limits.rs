@@ -28,6 +28,10 @@ pub(crate) enum Counted<'a> {
     },
     /// A payer without a key: an owner who is signed in, or an address.
     ClassifyByPayer(&'a str),
+    /// Calls of an owner's jobs. Their window is as large as that of a key and apart from it, so that a job holds up no other call.
+    Job {
+        owner_id: &'a str,
+    },
     StatusByKey {
         key_id: &'a str,
     },
@@ -51,6 +55,7 @@ impl Counted<'_> {
         match self {
             Self::Classify { key_id } => format!("key:{key_id}"),
             Self::ClassifyByPayer(payer) => format!("payer:{payer}"),
+            Self::Job { owner_id } => format!("job:{owner_id}"),
             Self::StatusByKey { key_id } => format!("status:key:{key_id}"),
             Self::StatusByAddress(address) => format!("status:{address}"),
             Self::Unauthorized(address) => format!("401:{address}"),
@@ -66,6 +71,7 @@ impl Counted<'_> {
         match self {
             Self::Classify { .. }
             | Self::ClassifyByPayer(_)
+            | Self::Job { .. }
             | Self::StatusByKey { .. }
             | Self::StatusByAddress(_)
             | Self::Unauthorized(_) => Some(per_minute).filter(|most| *most > 0),
@@ -79,7 +85,7 @@ impl Counted<'_> {
     /// Whether a caller can invent any number of these, so that their count must be bounded.
     fn is_strange(self) -> bool {
         match self {
-            Self::Classify { .. } | Self::StatusByKey { .. } => false,
+            Self::Classify { .. } | Self::Job { .. } | Self::StatusByKey { .. } => false,
             Self::ClassifyByPayer(_)
             | Self::StatusByAddress(_)
             | Self::Unauthorized(_)

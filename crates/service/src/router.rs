@@ -54,12 +54,16 @@ pub(crate) fn keyed_routes() -> OpenApiRouter<Web> {
         .routes(routes!(rest::classify))
         .routes(routes!(rest::classify_batch))
         .routes(routes!(rest::journal))
+        .routes(routes!(rest::jobs::create))
 }
 
 /// REST for anybody.
 pub(crate) fn open_routes() -> OpenApiRouter<Web> {
     OpenApiRouter::new()
         .routes(routes!(rest::quota::status))
+        .routes(routes!(rest::jobs::list))
+        .routes(routes!(rest::jobs::status, rest::jobs::cancel))
+        .routes(routes!(rest::jobs::results))
         .routes(routes!(rest::chains))
         .routes(routes!(rest::categories))
         .routes(routes!(rest::healthz))
@@ -127,7 +131,7 @@ fn cors(origins: &[String]) -> Option<CorsLayer> {
     let named = AGENT_HEADERS.map(HeaderName::from_static);
     let cors = CorsLayer::new()
         .allow_origin(AllowOrigin::list(origins))
-        .allow_methods([Method::GET, Method::POST])
+        .allow_methods([Method::GET, Method::POST, Method::DELETE])
         .allow_headers([vec![header::AUTHORIZATION, header::CONTENT_TYPE, header::ACCEPT], named.into()].concat())
         .expose_headers([HeaderName::from_static("x-request-id"), header::RETRY_AFTER]);
     Some(cors)

@@ -1,4 +1,4 @@
-//! Persistent data: owners, keys and accounts, the ledger, the history of readings, rate windows that instances share, and events for the
+//! Persistent data: owners, keys and accounts, the ledger, the history of readings, jobs, rate windows that instances share, and events for the
 //! billing rail.
 //!
 //! Two engines implement one contract: SQLite, embedded, for one machine, and PostgreSQL for any number of instances. Nothing outside this
@@ -8,6 +8,7 @@ mod accounts;
 pub mod backup;
 mod history;
 mod inspect;
+mod jobs;
 mod links;
 mod migrations;
 mod owners;
@@ -28,6 +29,7 @@ use crate::metrics;
 pub use accounts::{NewSession, SessionOwner, UserAccount};
 pub use history::{Day, HistoryRow, ReadingRow, Recent, RefusalCount};
 pub use inspect::{Inspected, inspect};
+pub use jobs::{HeldPart, JobRow, NewJob, NewPart, PartOutcome, PartTimes};
 pub use links::Link;
 pub use owners::OwnerRow;
 pub use shelf::{Clearing, Shelf, ShelfHit, ShelfRow, ShelfUsage};

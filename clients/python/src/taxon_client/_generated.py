@@ -115,6 +115,76 @@ When a grey area is shown, or a row holds something else.
 """
 
 
+JobState = TypeAliasType("JobState", Literal["open", "waiting", "finished", "cancelled", "failed"] | str)
+"""
+Where a job stands.
+"""
+
+
+class JobStatus(BaseModel):
+    """
+    One job: where it stands, and how its table was understood.
+    """
+
+    created_at: str
+    """
+    When its table had come in.
+    """
+    ended_at: str | None
+    """
+    When it was finished, cancelled or failed.
+    """
+    failed: int
+    """
+    Rows that could not be read. Among the results in JSON Lines they carry `error`.
+    """
+    id: str
+    """
+    Under which it is asked for.
+    """
+    kept_until: str
+    """
+    When the job and its results are deleted.
+    """
+    name: str
+    """
+    As its owner called it.
+    """
+    needs_review: int
+    """
+    Rows that were read and are for review.
+    """
+    read: int
+    """
+    Rows that were read.
+    """
+    reason: str | None
+    """
+    Why it waits or failed.
+    """
+    rows: int
+    """
+    Transactions that the table asks for.
+    """
+    rows_per_second: float | None
+    """
+    Of the last minute, or of the whole job when it has ended.
+    """
+    seconds_left: int | None
+    """
+    At that rate; null when it has ended or nothing was read in the last minute.
+    """
+    started_at: str | None
+    """
+    When its first row was asked for.
+    """
+    state: JobState
+    table: dict[str, Any]
+    """
+    How the table was understood: its columns, and rows that were repeated, empty or refused, with row and column.
+    """
+
+
 class JournalPrice(BaseModel):
     """
     One price of one asset.
@@ -515,6 +585,21 @@ class GreySide(BaseModel):
     The position in a few words.
     """
     treatment: Treatment
+
+
+class JobList(BaseModel):
+    """
+    The caller's jobs, the newest first.
+    """
+
+    jobs: list[JobStatus]
+    """
+    At most 50.
+    """
+    next: str | None
+    """
+    Give it as `before` for the next page; null on the last.
+    """
 
 
 class JournalLine(BaseModel):

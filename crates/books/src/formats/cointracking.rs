@@ -49,8 +49,7 @@ pub(super) fn write(rows: Rows<'_>, options: &Options, out: &mut dyn Write) -> i
 fn cells(pair: &PairRow<'_>) -> Vec<String> {
     let amounts = [&pair.received, &pair.sent, &pair.fee].map(PairRow::pair).concat();
     // What has the same Tx-ID twice is taken for a repetition.
-    let id = format!("{}-{}-{}", pair.hash(), pair.wallet(), pair.place);
-    let rest = [pair.chain(), String::new(), pair.description(), pair.year_first(), id];
+    let rest = [pair.chain(), String::new(), pair.description(), pair.year_first(), pair.id()];
     let empty = [String::new(), String::new(), String::new()];
     std::iter::once(pair.label()).chain(amounts).chain(rest).chain(empty).collect()
 }

@@ -10,7 +10,7 @@ use crate::cell::{one_line, tamed};
 use crate::journal::{Booking, bookings};
 use crate::line::{side, taxable};
 
-const COLUMNS: [&str; 29] = [
+pub(super) const COLUMNS: [&str; 29] = [
     "time",
     "hash",
     "chain",
@@ -51,17 +51,18 @@ pub(super) fn csv(rows: Rows<'_>, options: &Options, out: &mut dyn Write) -> io:
         let row = row?;
         let bookings = bookings(&row, options.rules()).map_err(io::Error::other)?;
         for booking in &bookings {
-            table.write_record(cells(&row, Some(booking), currency))?;
+            table.write_record(cells(&row, Some(booking), currency).map(tamed))?;
         }
         if bookings.is_empty() {
-            table.write_record(cells(&row, None, currency))?;
+            table.write_record(cells(&row, None, currency).map(tamed))?;
         }
     }
     table.flush()
 }
 
-fn cells(row: &Classification, booking: Option<&Booking<'_>>, currency: &str) -> [String; 29] {
-    let text = |text: Option<&str>| tamed(one_line(text.unwrap_or_default()));
+/// In the order of the columns; what is not known is empty.
+pub(super) fn cells(row: &Classification, booking: Option<&Booking<'_>>, currency: &str) -> [String; COLUMNS.len()] {
+    let text = |text: Option<&str>| one_line(text.unwrap_or_default());
     let account = |account: Option<Account>| account.map(|account| account.to_string()).unwrap_or_default();
     let line = booking.map(|booking| &booking.line);
     let posting = line.map(|line| line.posting);

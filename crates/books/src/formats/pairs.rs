@@ -81,12 +81,14 @@ pub(super) struct PairRow<'a> {
     /// What else has to be told of it.
     beside: &'static str,
     /// Its place among the rows of the same reading.
-    pub place: usize,
+    place: usize,
+    /// Whether another row of the reading has the same label and assets.
+    pub is_one_of_many: bool,
 }
 
 impl<'a> PairRow<'a> {
     fn new(row: &'a Classification, label: Label) -> Self {
-        Self { row, sent: None, received: None, fee: None, label, beside: "", place: 0 }
+        Self { row, sent: None, received: None, fee: None, label, beside: "", place: 0, is_one_of_many: false }
     }
 
     pub(super) fn label(&self) -> String {
@@ -119,6 +121,20 @@ impl<'a> PairRow<'a> {
     /// The chain, and before it what a tool without descriptions must be told.
     pub(super) fn marked_chain(&self) -> String {
         format!("{}{}", self.marks(), self.chain())
+    }
+
+    pub(super) fn is_marked(&self) -> bool {
+        !self.marks().is_empty()
+    }
+
+    /// A name for this row alone.
+    pub(super) fn id(&self) -> String {
+        format!("{}-{}-{}", self.hash(), self.wallet(), self.place)
+    }
+
+    /// The same, after what a tool without descriptions must be told.
+    pub(super) fn marked_id(&self) -> String {
+        format!("{}{}", self.marks(), self.id())
     }
 
     /// A reading that a person must look at says so on each of its rows.
@@ -165,6 +181,16 @@ impl<'a> PairRow<'a> {
         self.timed(|[year, month, day, time]| format!("{day}.{month}.{year} {time}"))
     }
 
+    /// `2024-12-13T22:29:35Z`
+    pub(super) fn iso(&self) -> String {
+        self.timed(|[year, month, day, time]| format!("{year}-{month}-{day}T{time}Z"))
+    }
+
+    /// Date and time of day, for tools that have a column for each.
+    pub(super) fn date_and_time(&self) -> [String; 2] {
+        [self.timed(|[year, month, day, _]| format!("{year}-{month}-{day}")), self.timed(|[.., time]| time.to_owned())]
+    }
+
     /// What goes out, comes in, or both.
     pub(super) fn kind(&self, [out, incoming, both]: [&str; 3]) -> String {
         match (&self.sent, &self.received) {
@@ -175,6 +201,12 @@ impl<'a> PairRow<'a> {
         .to_owned()
     }
 
+    /// Label and assets, without the amounts.
+    fn likeness(&self) -> (&'static str, [String; 2]) {
+        let [[sent, _], [received, _]] = [&self.sent, &self.received].map(Self::turned);
+        (self.label.word, [sent, received])
+    }
+
     fn with(mut self, is_out: bool, amount: Amount) -> Self {
         *(if is_out { &mut self.sent } else { &mut self.received }) = Some(amount);
         self
@@ -182,13 +214,24 @@ impl<'a> PairRow<'a> {
 }
 
 pub(super) fn write(tool: &Tool, rows: Rows<'_>, options: &Options, out: &mut dyn Write) -> io::Result<()> {
+    write_some(tool, |_| true, rows, options, out)
+}
+
+/// For tools that have no place for some of the rows.
+pub(super) fn write_some(
+    tool: &Tool,
+    has_place: fn(&PairRow<'_>) -> bool,
+    rows: Rows<'_>,
+    options: &Options,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let mut table = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(out);
     let mut currencies = Currencies { taken: options.coins.clone(), ..Currencies::default() };
     table.write_record(tool.columns)?;
     for row in rows {
         let row = row?;
-        for pair in pairs(&row, tool, &mut currencies) {
-            table.write_record((tool.cells)(&pair))?;
+        for pair in pairs(&row, tool, &mut currencies).iter().filter(|pair| has_place(pair)) {
+            table.write_record((tool.cells)(pair))?;
         }
     }
     table.flush()
@@ -282,8 +325,14 @@ fn pairs<'a>(row: &'a Classification, tool: &Tool, currencies: &mut Currencies) 
         (Some(fee), None) => found.push(PairRow::new(row, tool.labels.fee).with(true, fee)),
         (None, _) => {}
     }
+    let mut alike: BTreeMap<_, usize> = BTreeMap::new();
+    for pair in &found {
+        let times = alike.entry(pair.likeness()).or_default();
+        *times = times.saturating_add(1);
+    }
     for (place, pair) in found.iter_mut().enumerate() {
         pair.place = place;
+        pair.is_one_of_many = alike.get(&pair.likeness()).is_some_and(|times| *times > 1);
     }
     found
 }

@@ -1,10 +1,14 @@
-//! An explorer that the operator named: a second source for what passed inside a transaction, asked by hash in the form of Etherscan, which
-//! Blockscout and others speak too. What it says is only passed on here; whether it is believed is decided where the receipt is known.
+//! An explorer that the operator named, asked in the form of Etherscan, which Blockscout and others speak too: a second source for what passed inside
+//! a transaction, and the only one for what a wallet did. What it says is only passed on here; whether it is believed is decided where the receipt is
+//! known.
+
+pub(super) mod account;
 
 use std::time::Duration;
 
 use alloy_primitives::{Address, B256};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};
@@ -26,6 +30,8 @@ const PAGE_BYTES_MAX: usize = 4 << 20;
 const TRIES_MAX: usize = 3;
 /// After which it is asked again.
 const LIMITED_MILLIS: u64 = 1_000;
+/// What Blockscout says where it lists only what it has looked at so far, under status 2, at some instances under 0 (its issue 14276).
+const UNPROCESSED: &str = "not yet been processed";
 
 /// The address may hold a key, so it is never printed.
 #[derive(Debug)]
@@ -68,6 +74,14 @@ struct ExplorerReply<'a> {
     result: &'a RawValue,
 }
 
+/// What an explorer lists.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Listed<T> {
+    pub(crate) rows: Vec<T>,
+    /// Whether it has looked at everything.
+    pub(crate) is_whole: bool,
+}
+
 /// Why an explorer lists nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExplorerFault {
@@ -76,6 +90,8 @@ pub enum ExplorerFault {
     /// It wants a key, or another one.
     Forbidden,
     Limited,
+    /// It has no such list.
+    UnknownAction,
     /// Not in the form of Etherscan, or more than is read.
     Unreadable,
     Timeout,
@@ -105,7 +121,10 @@ impl From<ExplorerFault> for UpstreamError {
             ExplorerFault::Limited => Self::RateLimited,
             ExplorerFault::Timeout => Self::Timeout,
             ExplorerFault::Unreadable => Self::BadResponse("the explorer's answer"),
-            ExplorerFault::InvalidAddress | ExplorerFault::Unreachable | ExplorerFault::Forbidden => Self::Unavailable,
+            ExplorerFault::UnknownAction
+            | ExplorerFault::InvalidAddress
+            | ExplorerFault::Unreachable
+            | ExplorerFault::Forbidden => Self::Unavailable,
         }
     }
 }
@@ -153,45 +172,60 @@ impl Explorer {
             ("sort", "asc"),
         ];
         for _ in 0..TRIES_MAX {
-            self.turn().await;
-            let told = match self.connection.get(&query, PAGE_BYTES_MAX).await {
-                Ok(bytes) => rows(&bytes),
-                Err(fault) => Err(fault.into()),
-            };
+            let told = self.ask(&query, PAGE_BYTES_MAX).await.and_then(|bytes| rows(&bytes));
             if told != Err(ExplorerFault::Limited) {
                 return told;
             }
-            *self.next.lock().await = Instant::now() + Duration::from_millis(LIMITED_MILLIS);
+            self.rest(LIMITED_MILLIS).await;
         }
         Err(ExplorerFault::Limited)
     }
 
-    async fn turn(&self) {
+    /// The body of the answer, when it is this question's turn.
+    async fn ask(&self, query: &[(&str, &str)], bytes_max: usize) -> Result<Vec<u8>, ExplorerFault> {
         let mut next = self.next.lock().await;
         tokio::time::sleep_until(*next).await;
         *next = Instant::now() + self.pause;
+        drop(next);
+        Ok(self.connection.get(query, bytes_max).await?)
+    }
+
+    /// Nothing is asked for so long.
+    async fn rest(&self, millis: u64) {
+        *self.next.lock().await = Instant::now() + Duration::from_millis(millis);
     }
 }
 
 pub(super) fn rows(bytes: &[u8]) -> Result<Vec<InternalRow>, ExplorerFault> {
+    // What is not whole is no answer for one transaction.
+    listed(bytes).and_then(|listed| if listed.is_whole { Ok(listed.rows) } else { Err(ExplorerFault::Unreadable) })
+}
+
+fn listed<T: DeserializeOwned>(bytes: &[u8]) -> Result<Listed<T>, ExplorerFault> {
     let reply: ExplorerReply<'_> = serde_json::from_slice(bytes).map_err(|_| ExplorerFault::Unreadable)?;
-    let rows: Result<Vec<InternalRow>, _> = serde_json::from_str(reply.result.get());
+    let rows: Result<Vec<T>, _> = serde_json::from_str(reply.result.get());
     match (reply.status.as_str(), rows) {
-        ("1", Ok(rows)) => Ok(rows),
+        ("1", Ok(rows)) => Ok(Listed { rows, is_whole: true }),
         // Only that there is nothing counts: others say thus that they have not looked yet.
-        ("0", Ok(rows)) if rows.is_empty() && reply.message.starts_with("No ") => Ok(rows),
+        ("0", Ok(rows)) if rows.is_empty() && reply.message.starts_with("No ") => Ok(Listed { rows, is_whole: true }),
+        ("0" | "2", Ok(rows)) if reply.message.contains(UNPROCESSED) => Ok(Listed { rows, is_whole: false }),
         (_, Ok(_)) => Err(ExplorerFault::Unreadable),
-        (_, Err(_)) => Err(refusal(reply.result.get())),
+        (_, Err(_)) => Err(refusal(&reply)),
     }
 }
 
-/// The texts that say no, as explorers write them.
-fn refusal(text: &str) -> ExplorerFault {
-    let text = text.to_ascii_lowercase();
-    if text.contains("rate limit") {
+/// The texts that say no, as explorers write them: Etherscan in the result, Blockscout in the message.
+fn refusal(reply: &ExplorerReply<'_>) -> ExplorerFault {
+    let text = format!("{} {}", reply.message, reply.result.get()).to_ascii_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    if says(&["rate limit"]) {
         ExplorerFault::Limited
-    } else if text.contains("api key") || text.contains("apikey") {
+    } else if says(&["unknown action", "invalid action name"]) {
+        ExplorerFault::UnknownAction
+    } else if says(&["api key", "apikey", "free api access"]) {
         ExplorerFault::Forbidden
+    } else if says(&["query timeout"]) {
+        ExplorerFault::Timeout
     } else {
         ExplorerFault::Unreadable
     }
@@ -222,6 +256,13 @@ mod tests {
             Err(ExplorerFault::Limited)
         );
         assert_eq!(said("0", "NOTOK", r#""Invalid API Key""#), Err(ExplorerFault::Forbidden));
+        let unpaid = r#""Free API access is not supported for this chain""#;
+        assert_eq!(said("0", "NOTOK", unpaid), Err(ExplorerFault::Forbidden));
+        let unknown = r#""Error! Missing Or invalid Action name""#;
+        assert_eq!(said("0", "NOTOK", unknown), Err(ExplorerFault::UnknownAction));
+        assert_eq!(said("0", "Unknown action", "null"), Err(ExplorerFault::UnknownAction), "as Blockscout has it");
+        let unprocessed = "Some internal transactions within this block range have not yet been processed";
+        assert_eq!(said("2", unprocessed, &format!("[{ROW}]")), Err(ExplorerFault::Unreadable), "not whole");
         assert_eq!(said("1", "OK", r#"[{"from":7}]"#), Err(ExplorerFault::Unreadable));
         assert_eq!(rows(b"<html>"), Err(ExplorerFault::Unreadable));
     }

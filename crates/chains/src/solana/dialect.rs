@@ -14,5 +14,7 @@ pub(crate) static DIALECT: Dialect = Dialect {
         ("getTransaction", RPC_RESPONSE_BYTES_MAX),
         ("getMultipleAccounts", DATA_BYTES_MAX),
         ("getAssetBatch", DATA_BYTES_MAX),
+        ("getSignaturesForAddress", DATA_BYTES_MAX),
+        ("getTokenAccountsByOwner", DATA_BYTES_MAX),
     ],
 };

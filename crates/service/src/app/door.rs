@@ -113,6 +113,12 @@ impl App {
         counted.map(|()| AdmittedCall { caller, request_id })
     }
 
+    /// One call of a job, counted apart from the calls that its owner makes.
+    pub(super) async fn admit_job(&self, caller: Arc<Caller>, request_id: RequestId) -> Result<AdmittedCall, ApiError> {
+        self.count(Counted::Job { owner_id: &caller.payer.id }).await?;
+        Ok(AdmittedCall { caller, request_id })
+    }
+
     /// The caller of a quota query, which is counted apart from calls: per key, or per address where none is presented.
     pub(crate) async fn admit_to_status(&self, presented: Presented<'_>, address: &str) -> Result<Asker, ApiError> {
         match presented {

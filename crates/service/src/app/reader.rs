@@ -175,7 +175,7 @@ impl Reader {
         fetch
     }
 
-    fn served(&self, name: &str) -> Result<Arc<Chain>, ApiError> {
+    pub(super) fn served(&self, name: &str) -> Result<Arc<Chain>, ApiError> {
         let known = self.registry.find(name).filter(|chain| self.upstreams.serves(&chain.slug));
         known.cloned().ok_or_else(|| ApiError::UnsupportedChain {
             chain: name.chars().filter(|c| !c.is_control()).take(64).collect(),

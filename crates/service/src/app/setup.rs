@@ -1,6 +1,6 @@
 //! From configuration to a running application: rules, chains, upstreams, and the store.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
@@ -10,7 +10,7 @@ use engine::{Chain, Family, Knowledge, Rules, Treatments};
 use tokio_util::task::TaskTracker;
 
 use super::readiness::Readiness;
-use super::{App, Reader, Repeats};
+use super::{App, Jobs, Reader, Repeats};
 use crate::accounts::Accounts;
 use crate::auth::Auth;
 use crate::cache::Cache;
@@ -44,6 +44,7 @@ pub(crate) async fn open(config: &Config, demo: Demo) -> anyhow::Result<App> {
         accounts: Accounts::new(store.clone(), Arc::clone(&limits)),
         history: History::new(store.clone()),
         repeats: Repeats::default(),
+        jobs: Jobs::new(incoming(config)),
         limits,
         store,
         pool_anon: config.pool_anon,
@@ -72,10 +73,22 @@ pub(crate) async fn store(config: &Config) -> anyhow::Result<Store> {
     Ok(Store::open(&config.database, Clock::System).await?)
 }
 
+/// Where tables are kept while they come in: beside the embedded database, which has room for them, else where the system keeps what is temporary.
+fn incoming(config: &Config) -> PathBuf {
+    match &config.database {
+        Database::Sqlite(path) => folder_of(path).to_owned(),
+        Database::Postgres(_) => std::env::temp_dir(),
+    }
+}
+
+fn folder_of(database: &Path) -> &Path {
+    database.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// The folder of the embedded database.
 pub(crate) fn make_folder(config: &Config) -> anyhow::Result<()> {
     if let Database::Sqlite(path) = &config.database {
-        let folder = path.parent().unwrap_or(Path::new("."));
+        let folder = folder_of(path);
         std::fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
     }
     Ok(())
@@ -155,6 +168,11 @@ pub(crate) fn endpoints<'a>(config: &'a Config, registry: &Registry, chain: &'a 
 pub(crate) fn explorer<'a>(config: &'a Config, registry: &Registry, chain: &Chain) -> Option<&'a str> {
     let named = |slug: &&String| registry.find(slug).is_some_and(|named| named.slug == chain.slug);
     config.explorers.iter().find(|(slug, _)| named(slug)).map(|(_, url)| url.as_str())
+}
+
+/// The variable that names it.
+pub(crate) fn explorer_variable(slug: &str) -> String {
+    format!("TAXON_EXPLORER_{}", slug.to_uppercase().replace('-', "_"))
 }
 
 /// With any upstream configured exactly those chains are served, else the public endpoints of the registry.

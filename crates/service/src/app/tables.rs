@@ -1,5 +1,7 @@
 //! The tables that every interface shows: chains, categories, and what the packs know of an address.
 
+use std::collections::BTreeSet;
+
 use engine::treatments::CategoryRow;
 use engine::{Account, Chain, Family, Treatments};
 use serde::Serialize;
@@ -90,6 +92,24 @@ pub(crate) struct KnownRow {
 }
 
 impl Reader {
+    /// Symbols of native coins, today's and former ones, in capitals.
+    pub(crate) fn coin_symbols(&self) -> BTreeSet<String> {
+        let symbols = self.registry.chains().iter().flat_map(|chain| {
+            let former = chain.native_before.as_ref().map(|former| &former.symbol);
+            std::iter::once(&chain.native_symbol).chain(former)
+        });
+        symbols.map(|symbol| symbol.to_ascii_uppercase()).collect()
+    }
+
+    /// Hosts of explorers, with the chain of each.
+    pub(crate) fn explorer_hosts(&self) -> Vec<(String, String)> {
+        let hosts = self.registry.chains().iter().filter_map(|chain| {
+            let (_, rest) = chain.explorer.as_ref()?.split_once("://")?;
+            Some((rest.split('/').next()?.trim_start_matches("www.").to_owned(), chain.slug.clone()))
+        });
+        hosts.collect()
+    }
+
     pub(crate) fn chain_list(&self) -> ChainList {
         ChainList { chains: self.served_chains().iter().map(|chain| ChainRow::from(chain.as_ref())).collect() }
     }

@@ -1,11 +1,11 @@
-//! `taxon bulk`: a whole table of transactions at once, without a service, written as the file of a ledger or a tax tool.
+//! `taxon bulk`: a whole table of transactions, or all of a wallet's, at once, without a service, written as the file of a ledger or a tax tool.
 //!
 //! Readings are kept in a file beside the output until the output is written, so that a run that was stopped goes on with `--resume`.
 
 mod part;
 mod unpriced;
+mod wallets;
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufWriter, Cursor, Read as _, Write as _};
@@ -18,8 +18,9 @@ use books::asked::{self, Asked, FILE_BYTES_MAX, Hints, Understood};
 use books::chart::Chart;
 use books::formats::{self, FORMATS, Format, Options};
 use books::prices::Prices;
-use engine::{Account, Policy, Question};
+use engine::{Account, Question};
 use indicatif::{ProgressBar, ProgressStyle};
+use jiff::civil::Date;
 
 use super::classify::{policy_choice, policy_of};
 use super::terminal::{print, safe};
@@ -29,14 +30,17 @@ use part::Part;
 use unpriced::Unpriced;
 
 const PROGRESS: &str = "{bar:32} {pos} of {len} rows, {per_sec}, {eta} left, {msg}";
+/// The code of a row whose wallet is no part of the transaction.
+const UNCONCERNED: &str = "wallet_not_in_transaction";
 /// Failures and refused rows that are told one by one.
 const TOLD_MAX: usize = 20;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// A list of hashes or explorer links, a CSV with a column of them, or JSON Lines; `-` is standard input
-    #[arg(value_name = "FILE")]
-    table: PathBuf,
+    /// A list of hashes or explorer links, a CSV or Parquet with a column of them, or JSON Lines (`-` is standard input); or one or more wallets, whose transactions
+    /// are looked up
+    #[arg(value_name = "FILE|WALLET", required = true)]
+    sources: Vec<PathBuf>,
     /// Where to write
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
@@ -45,9 +49,15 @@ pub(super) struct Args {
     /// The column that holds the hashes; guessed when left out
     #[arg(long, value_name = "NAME")]
     column: Option<String>,
-    /// Chain slug or alias of rows that name none; detected when left out
+    /// Chain slug or alias of rows that name none, detected when left out; of wallets the chain to look on, all that can be looked on when left out
     #[arg(long)]
     chain: Option<String>,
+    /// Transactions of wallets from this day on (UTC)
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = wallets::day)]
+    from: Option<Date>,
+    /// Transactions of wallets up to this day, itself counted in (UTC)
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = wallets::day)]
+    to: Option<Date>,
     /// Read from this wallet's perspective, unless the row names one
     #[arg(long, value_parser = |text: &str| Account::parse(text))]
     wallet: Option<Account>,
@@ -81,40 +91,63 @@ fn format_help() -> String {
     format!("One of {}", formats.join(", "))
 }
 
+/// Where the rows are from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rows {
+    /// A person's table: whoever it names as a wallet should be part of the transaction.
+    Asked,
+    /// A source's lists of a wallet.
+    Listed,
+}
+
 /// What came of the rows.
 #[derive(Default)]
 struct Outcome {
     failed: Vec<String>,
     failed_count: usize,
+    /// Listed transactions of which the wallet is no part: explorers also list calls that moved nothing, and a token account has a history before it
+    /// was the wallet's.
+    unconcerned: Vec<String>,
+    unconcerned_count: usize,
     stopped: bool,
 }
 
 pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode> {
     // What can be found wrong beforehand is, since a run may be long.
-    check_paths(&args.table, &args.out)?;
+    let wallets = wallets::named(&args.sources)?;
+    check_arguments(args, wallets.is_some())?;
+    let period = wallets::period(args.from, args.to)?;
     let chart = chart(args.chart.as_deref())?;
     check_format(args, &chart)?;
     let prices = prices(args)?;
     let reader = Arc::new(app::reader(config, if args.demo { Demo::On } else { Demo::Off }, None)?);
-    let explorers = explorers(&reader);
-    let hints = Hints { column: args.column.as_deref(), wallet: args.wallet, explorers: &explorers };
-    let (mut rows, understood) = table(&args.table, &hints)?;
-    print(&told(&understood));
-    ensure!(!rows.is_empty(), "no row names a transaction");
-    let policy = policy_of(&args.policy);
+    let rows = match &wallets {
+        Some(wallets) => wallets::rows(&reader, wallets, args.chain.as_deref(), period).await?,
+        None => table_rows(&reader, args)?,
+    };
+    let rows_are = if wallets.is_some() { Rows::Listed } else { Rows::Asked };
+    // What moves between wallets of one person is no sale.
+    let own_wallets = wallets.filter(|wallets| wallets.len() > 1).unwrap_or_default();
     let options = serde_json::json!({
-        "engine": reader.knowledge.engine, "policy": args.policy, "wallet": args.wallet, "chain": args.chain,
+        "engine": reader.knowledge.engine, "policy": args.policy, "wallet": args.wallet, "chain": args.chain, "own_wallets": own_wallets,
     });
-    name_chains(&reader, args.chain.as_deref(), &mut rows)?;
+    let question = Question { policy: policy_of(&args.policy), own_wallets, ..Question::default() };
     let mut part = Part::open(&args.out, &options, args.resume)?;
-    let outcome = read_all(&reader, &policy, &rows, &mut part).await?;
+    let outcome = read_all(&reader, &question, &rows, rows_are, &mut part).await?;
     if outcome.stopped {
         bail!("stopped after {} rows; the same command with --resume goes on", part.len());
     }
-    let coins = coins(&reader);
+    let coins = reader.coin_symbols();
     let (written, unpriced) = write_out(&part, &rows, args, &Options { chart, coins, prices })?;
     print(&written);
     print(&unpriced.told());
+    if outcome.unconcerned_count > 0 {
+        let count = outcome.unconcerned_count;
+        print(&format!("{count} transactions are listed of a wallet that is no part of them, and left out\n"));
+    }
+    for hash in &outcome.unconcerned {
+        print(&format!("  left out  {hash}\n"));
+    }
     for failure in &outcome.failed {
         print(&format!("  not classified  {failure}\n"));
     }
@@ -158,6 +191,18 @@ fn prices(args: &Args) -> anyhow::Result<Option<Prices>> {
     Ok(Some(prices))
 }
 
+/// What the table asks for, with the chains by their own names. How it was understood is told.
+fn table_rows(reader: &Reader, args: &Args) -> anyhow::Result<Vec<Asked>> {
+    let path = args.sources.first().context("no table is named")?;
+    let explorers = reader.explorer_hosts();
+    let hints = Hints { column: args.column.as_deref(), wallet: args.wallet, explorers: &explorers };
+    let (mut rows, understood) = table(path, &hints)?;
+    print(&told(&understood));
+    ensure!(!rows.is_empty(), "no row names a transaction");
+    name_chains(reader, args.chain.as_deref(), &mut rows)?;
+    Ok(rows)
+}
+
 /// What the table asks for. Standard input is read to its end first.
 fn table(path: &Path, hints: &Hints<'_>) -> anyhow::Result<(Vec<Asked>, Understood)> {
     let mut rows = Vec::new();
@@ -175,25 +220,6 @@ fn table(path: &Path, hints: &Hints<'_>) -> anyhow::Result<(Vec<Asked>, Understo
     };
     let understood = understood.with_context(|| path.display().to_string())?;
     Ok((rows, understood))
-}
-
-/// Symbols of native coins, today's and former ones.
-fn coins(reader: &Reader) -> BTreeSet<String> {
-    let symbols = reader.registry.chains().iter().flat_map(|chain| {
-        let former = chain.native_before.as_ref().map(|former| &former.symbol);
-        std::iter::once(&chain.native_symbol).chain(former)
-    });
-    symbols.map(|symbol| symbol.to_ascii_uppercase()).collect()
-}
-
-/// Hosts of explorers, with the chain of each.
-fn explorers(reader: &Reader) -> Vec<(String, String)> {
-    let chains = reader.registry.chains().iter();
-    let hosts = chains.filter_map(|chain| {
-        let (_, rest) = chain.explorer.as_ref()?.split_once("://")?;
-        Some((rest.split('/').next()?.trim_start_matches("www.").to_owned(), chain.slug.clone()))
-    });
-    hosts.collect()
 }
 
 /// How the table was understood, so that a person sees what was guessed.
@@ -222,11 +248,19 @@ fn told(understood: &Understood) -> String {
     out
 }
 
-fn check_paths(table: &Path, out: &Path) -> anyhow::Result<()> {
+fn check_arguments(args: &Args, has_wallets: bool) -> anyhow::Result<()> {
+    let out = &args.out;
     ensure!(!out.exists() || out.is_file(), "{} is no file", out.display());
     let folder = folder_of(out);
     ensure!(folder.is_dir(), "{} is no folder", folder.display());
-    let is_same = table.canonicalize().ok().is_some_and(|table| out.canonicalize().ok() == Some(table));
+    part::check(out, args.resume)?;
+    if has_wallets {
+        ensure!(args.wallet.is_none() && args.column.is_none(), "--wallet and --column are for tables");
+        return Ok(());
+    }
+    ensure!(args.from.is_none() && args.to.is_none(), "--from and --to are for wallets");
+    let is_out = |table: PathBuf| out.canonicalize().ok() == Some(table);
+    let is_same = args.sources.iter().filter_map(|table| table.canonicalize().ok()).any(is_out);
     ensure!(!is_same, "{} would be written over itself", out.display());
     Ok(())
 }
@@ -254,7 +288,13 @@ fn name_chains(reader: &Reader, default: Option<&str>, rows: &mut [Asked]) -> an
 }
 
 /// Reads what is not there yet, in calls of as many as a batch takes.
-async fn read_all(reader: &Arc<Reader>, policy: &Policy, rows: &[Asked], part: &mut Part) -> anyhow::Result<Outcome> {
+async fn read_all(
+    reader: &Arc<Reader>,
+    question: &Question,
+    rows: &[Asked],
+    rows_are: Rows,
+    part: &mut Part,
+) -> anyhow::Result<Outcome> {
     let total = rows.len();
     let rows: Vec<&Asked> = rows.iter().filter(|row| !part.holds(row)).collect();
     let bar = ProgressBar::new(u64::try_from(total).unwrap_or(u64::MAX));
@@ -264,7 +304,7 @@ async fn read_all(reader: &Arc<Reader>, policy: &Policy, rows: &[Asked], part: &
     let mut outcome = Outcome::default();
     let mut stop = std::pin::pin!(tokio::signal::ctrl_c());
     for batch in rows.chunks(BATCH_ITEMS_MAX) {
-        let items = batch.iter().map(|row| item(row, policy)).collect();
+        let items = batch.iter().map(|row| item(row, question)).collect();
         let answers = tokio::select! {
             answers = reader.rows(items) => answers,
             _ = &mut stop => {
@@ -275,6 +315,12 @@ async fn read_all(reader: &Arc<Reader>, policy: &Policy, rows: &[Asked], part: &
         for (row, answer) in batch.iter().zip(&answers) {
             match answer.error {
                 None => part.push(row, answer)?,
+                Some(error) if rows_are == Rows::Listed && error == UNCONCERNED => {
+                    outcome.unconcerned_count = outcome.unconcerned_count.saturating_add(1);
+                    if outcome.unconcerned.len() < TOLD_MAX {
+                        outcome.unconcerned.push(row.hash.to_string());
+                    }
+                }
                 Some(error) => {
                     outcome.failed_count = outcome.failed_count.saturating_add(1);
                     if outcome.failed.len() < TOLD_MAX {
@@ -291,8 +337,8 @@ async fn read_all(reader: &Arc<Reader>, policy: &Policy, rows: &[Asked], part: &
     Ok(outcome)
 }
 
-fn item(row: &Asked, policy: &Policy) -> Item {
-    let question = Question { wallet: row.wallet, policy: *policy, ..Question::default() };
+fn item(row: &Asked, question: &Question) -> Item {
+    let question = Question { wallet: row.wallet, ..question.clone() };
     Item { hash: row.hash, tx_id: None, chain: row.chain.clone(), question }
 }
 

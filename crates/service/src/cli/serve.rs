@@ -93,8 +93,9 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
         asked.cancelled().await;
         tokio::time::sleep(Duration::from_secs(SHUTDOWN_SECONDS_MAX)).await;
     };
+    let jobs = app::work(Arc::clone(&app), asked.clone());
     let finished = async {
-        tokio::join!(server, mcp_server);
+        tokio::join!(server, mcp_server, jobs);
         app.finished().await;
     };
     tokio::select! {
@@ -150,6 +151,9 @@ async fn housekeeping(app: Arc<App>) {
             app.limits.sweep();
             if let Err(error) = app.store.sweep().await {
                 tracing::warn!(%error, "places that have run out could not be cleared away");
+            }
+            if let Err(error) = app.sweep_jobs().await {
+                tracing::warn!(%error, "old jobs could not be cleared away");
             }
             if let Err(error) = app.store.sweep_accounts().await {
                 tracing::warn!(%error, "sessions that have run out could not be cleared away");

@@ -269,6 +269,8 @@ impl Store {
                 .execute(&mut *transaction)
                 .await?;
             for erase in [
+                "DELETE FROM job_parts WHERE job_id IN (SELECT id FROM jobs WHERE owner_id = $1)",
+                "DELETE FROM jobs WHERE owner_id = $1",
                 "DELETE FROM readings WHERE owner_id = $1",
                 "DELETE FROM reviews WHERE owner_id = $1",
                 "DELETE FROM refusals WHERE owner_id = $1",

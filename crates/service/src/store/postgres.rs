@@ -105,6 +105,11 @@ impl Postgres {
         " FOR KEY SHARE"
     }
 
+    /// Rows that another instance is just taking are left to it.
+    pub(super) fn skipping(&self) -> &'static str {
+        " FOR UPDATE SKIP LOCKED"
+    }
+
     pub(super) async fn answers(&self) -> bool {
         let query = || async { sqlx::query("SELECT count(*) FROM leases").execute(&self.pool).await };
         with_retries(query).await.is_ok()

@@ -135,6 +135,11 @@ impl Sqlite {
         ""
     }
 
+    /// For rows that another transaction works on: there is none.
+    pub(super) fn skipping(&self) -> &'static str {
+        ""
+    }
+
     pub(super) async fn answers(&self) -> bool {
         sqlx::query("SELECT count(*) FROM leases").execute(&self.pool).await.is_ok()
     }

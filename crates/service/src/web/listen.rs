@@ -25,7 +25,7 @@ use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::time::Sleep;
+use tokio::time::{Instant, Sleep};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -35,6 +35,8 @@ use stream::TimedStream;
 
 /// A request's head is refused past this size with 431, and no more of an unread body is buffered.
 const BUFFER_BYTES_MAX: usize = 64 * 1024;
+/// A body that goes on coming in has a second more for so many bytes.
+const BODY_BYTES_A_SECOND_MIN: u64 = 64 * 1024;
 /// Past this many headers hyper refuses with 431. Up to it, `carry` refuses with 400.
 const HEADERS_READ_MAX: usize = 256;
 
@@ -43,7 +45,7 @@ const HEADERS_READ_MAX: usize = 256;
 pub(crate) struct Timeouts {
     /// From the first byte of a request, or from the beginning of a connection, to the end of the request's head.
     head: Duration,
-    /// The whole of a request's body.
+    /// The whole of a request's body; a long one has more, for as long as it comes in at `BODY_BYTES_A_SECOND_MIN`.
     body: Duration,
     /// From an answer to the end of the next request's head. Above the 60 s for which nginx keeps a connection, so that it is the proxy that closes.
     idle: Duration,
@@ -95,7 +97,7 @@ async fn connection(
     let router = TowerToHyperService::new(router);
     let answer = service_fn(|request: Request<Incoming>| {
         let in_flight = InFlight::begin(Arc::clone(&place));
-        let mut request = request.map(|body| TimedBody { body, span: timeouts.body, deadline: None });
+        let mut request = request.map(|body| TimedBody { body, span: timeouts.body, received: 0, waiting: None });
         request.extensions_mut().insert(ConnectInfo(peer));
         let answered = router.call(request);
         async move { Ok::<_, Infallible>(answered.await?.map(|body| AnswerBody { body, _in_flight: in_flight })) }
@@ -121,8 +123,9 @@ async fn connection(
 struct TimedBody {
     body: Incoming,
     span: Duration,
-    /// Set when the body is first waited for.
-    deadline: Option<Pin<Box<Sleep>>>,
+    received: u64,
+    /// Set when the body is first waited for: since when, and the next look at the time.
+    waiting: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 
 impl HttpBody for TimedBody {
@@ -134,12 +137,22 @@ impl HttpBody for TimedBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::BoxError>>> {
         if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(cx) {
+            let data = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref());
+            let length = data.map_or(0, |data| u64::try_from(data.len()).unwrap_or(u64::MAX));
+            self.received = self.received.saturating_add(length);
             return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
         }
         let span = self.span;
-        let deadline = self.deadline.get_or_insert_with(|| Box::pin(tokio::time::sleep(span)));
-        ready!(deadline.as_mut().poll(cx));
-        Poll::Ready(Some(Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into())))
+        let allowed = span.saturating_add(Duration::from_secs(self.received / BODY_BYTES_A_SECOND_MIN));
+        let (since, look) = self.waiting.get_or_insert_with(|| (Instant::now(), Box::pin(tokio::time::sleep(span))));
+        loop {
+            ready!(look.as_mut().poll(cx));
+            let until = *since + allowed;
+            if until <= Instant::now() {
+                return Poll::Ready(Some(Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into())));
+            }
+            look.as_mut().reset(until);
+        }
     }
 
     fn is_end_stream(&self) -> bool {

@@ -278,17 +278,79 @@ fn prices_that_are_of_no_use_are_told_before_anything_is_read() {
     }
 }
 
+/// Types that DuckDB sees in an export; every other column is text.
+const TYPED: [(&str, &str); 6] = [
+    ("time", "TIMESTAMP WITH TIME ZONE"),
+    ("taxable", "BOOLEAN"),
+    ("row_taxable", "BOOLEAN"),
+    ("confidence", "INTEGER"),
+    ("needs_review", "BOOLEAN"),
+    ("price_time", "TIMESTAMP WITH TIME ZONE"),
+];
+
+fn duckdb(arguments: &[&str]) -> String {
+    let script = root().join("tests/ledgers/parquet_by_duckdb.py").display().to_string();
+    let python = root().join("target/ledgers/venv/bin/python");
+    judged(&python, &[&[script.as_str()], arguments].concat())
+}
+
+#[test]
+fn a_database_reads_the_same_from_parquet_as_a_spreadsheet_from_csv() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = exported(&folder, "parquet");
+    let read = duckdb(&["read", table.to_str().unwrap()]);
+    let mut lines = read.lines();
+    let columns: Vec<(String, String)> = serde_json::from_str(lines.next().unwrap()).unwrap();
+    let mut spreadsheet = csv::Reader::from_path(exported(&folder, "csv")).unwrap();
+    let titles: Vec<&str> = spreadsheet.headers().unwrap().iter().collect();
+    assert_eq!(columns.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), titles);
+    for (name, kind) in &columns {
+        let expected = TYPED.iter().find(|(typed, _)| typed == name).map_or("VARCHAR", |(_, kind)| kind);
+        assert_eq!(kind, expected, "{name}");
+    }
+    let rows: Vec<Vec<Option<String>>> = lines.map(|line| serde_json::from_str(line).unwrap()).collect();
+    let records: Vec<csv::StringRecord> = spreadsheet.records().map(Result::unwrap).collect();
+    assert_eq!(rows.len(), records.len());
+    for (row, record) in rows.iter().zip(&records) {
+        for ((cell, written), (name, _)) in row.iter().zip(record).zip(&columns) {
+            let expected = match name.as_str() {
+                "time" => written.parse::<jiff::Timestamp>().unwrap().as_millisecond().to_string(),
+                // Only a spreadsheet needs the quote before what looks like a formula.
+                _ => written.strip_prefix('\'').unwrap_or(written).to_owned(),
+            };
+            assert_eq!(cell.as_deref().unwrap_or_default(), expected, "{name} of {record:?}");
+        }
+    }
+}
+
+#[test]
+fn a_table_of_a_database_goes_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("table.parquet").display().to_string();
+    duckdb(&["write", &demo_table(), &table]);
+    let out = folder.path().join("out.csv");
+    let output = taxon(folder.path(), &["bulk", &table, "--demo", "--out", out.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said(&output).starts_with(&format!("{DEMO_ROWS} transactions, from column `hash`, chain from `chain`")));
+    assert_eq!(std::fs::read(&out).unwrap(), std::fs::read(exported(&folder, "csv")).unwrap());
+}
+
 /// Formats of tax tools, with the columns that hold what was sold, what was bought, and what a person must be told.
-const TOOLS: [(&str, &str, &str, &str); 11] = [
+const TOOLS: [(&str, &str, &str, &str); 16] = [
+    ("awaken", "Sent Currency", "Received Currency", "Notes"),
+    ("bitcointax", "Currency", "Symbol", "Memo"),
     ("bittytax", "Sell Asset", "Buy Asset", "Note"),
     ("blockpit", "Outgoing Asset", "Incoming Asset", "Comment (optional)"),
     ("coinledger", "Asset Sent", "Asset Received", "Description (Optional)"),
     ("coinpanda", "Sent Currency", "Received Currency", "Description"),
     ("cointracking", "Sell Currency", "Buy Currency", "Comment"),
     ("cryptio", "outgoingAsset", "incomingAsset", "note"),
+    ("divly", "sent_currency", "received_currency", "custom_description"),
     ("koinly", "Sent Currency", "Received Currency", "Description"),
+    ("kryptos", "Sent Asset", "Received Asset", "Description"),
     ("recap", "OutOrSellCurrency", "InOrBuyCurrency", "Description"),
     ("summ", "Base Currency", "Quote Currency (Optional)", "Description (Optional)"),
+    ("taxbit", "sent_currency", "received_currency", "transaction_id"),
     ("tokentax", "SellCurrency", "BuyCurrency", "Comment"),
     ("zenledger", "Out Currency", "IN Currency", "Exchange(optional)"),
 ];
@@ -306,22 +368,122 @@ fn every_tool_gets_the_trade_and_the_mark_of_a_review() {
             .iter()
             .filter(is_swap)
             .map(|row| (row[sold].as_str(), row[bought].as_str()))
-            .filter(|(_, bought)| !bought.is_empty())
+            .filter(|(sold, bought)| !sold.is_empty() && !bought.is_empty())
             .collect();
         assert_eq!(trades, [("ETH", "dUSD")], "{format}");
         assert!(rows.iter().any(|row| row[told].starts_with("REVIEW")), "{format}");
         // An imitation of a listed token never goes by its symbol.
         assert!(rows.iter().all(|row| row.values().all(|cell| !cell.contains('\u{202e}'))), "{format}");
     }
-    let table = exported(&folder, "bittytax");
+    read_by("bittytax", &folder, &[&folder.path().join("out.bittytax")]);
+}
+
+/// What a tax tool makes of tables, by a script of `tests/ledgers`.
+fn read_by(tool: &str, folder: &TempDir, tables: &[&Path]) -> String {
     let python = root().join("target/ledgers/venv/bin/python");
-    let script = root().join("tests/ledgers/read_as_bittytax.py");
+    // Settings and logs go where the tool runs.
     let output = Command::new(&python)
-        .args([script.as_os_str(), table.as_os_str()])
+        .arg(root().join(format!("tests/ledgers/read_as_{tool}.py")))
+        .args(tables)
         .env("HOME", folder.path())
+        .current_dir(folder.path())
         .output()
         .unwrap_or_else(|error| panic!("{}: {error}; run tests/ledgers/install", python.display()));
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{tool}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// `2024-12-13T22:29:35Z` as `12/13/2024 22:29:35`.
+fn month_first(time: &str) -> String {
+    format!("{}/{}/{} {}", &time[5..7], &time[8..10], &time[..4], &time[11..19])
+}
+
+#[test]
+fn cointracker_gets_no_row_that_would_need_a_mark() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = exported(&folder, "cointracker");
+    let rows: Vec<BTreeMap<String, String>> =
+        csv::Reader::from_path(&table).unwrap().deserialize().map(Result::unwrap).collect();
+    let readings: Vec<Value> = std::fs::read_to_string(exported(&folder, "jsonl"))
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    // No column holds the hash: the demo chains have one transaction a second at most.
+    let of = |reading: &Value| -> Vec<[String; 3]> {
+        let time = month_first(reading["block"]["timestamp"].as_str().unwrap());
+        let cells =
+            |row: &BTreeMap<String, String>| ["Sent Currency", "Received Currency", "Tag"].map(|it| row[it].clone());
+        rows.iter().filter(|row| row["Date"] == time).map(cells).collect()
+    };
+    let named = |name: &str| {
+        let hash = demo_scenario().named(name).hash.clone();
+        of(readings.iter().find(|reading| reading["hash"] == hash).unwrap())
+    };
+    let gas = ["ETH", "", ""].map(str::to_owned);
+    assert_eq!(named("v2_swap_eth_in"), [gas.clone(), ["ETH", "dUSD", ""].map(str::to_owned)]);
+    for moved_or_carried in ["plain_transfer", "weth_wrap", "v2_liquidity_add"] {
+        assert_eq!(named(moved_or_carried), std::slice::from_ref(&gas), "{moved_or_carried}");
+    }
+    let reviews: Vec<&Value> = readings.iter().filter(|reading| reading["needs_review"] == true).collect();
+    assert!(!reviews.is_empty() && reviews.iter().all(|reading| of(reading).is_empty()), "{reviews:?}");
+}
+
+/// The three tables for RP2, as dali-rp2 reads them.
+fn read_by_rp2(folder: &TempDir, table: &str) -> Vec<Value> {
+    let tables = ["rp2-in", "rp2-out", "rp2-intra"].map(|format| {
+        let out = folder.path().join(format!("{format}.csv"));
+        let path = out.display().to_string();
+        let output = taxon(folder.path(), &["bulk", table, "--demo", "--format", format, "--out", &path]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        out
+    });
+    let read = read_by("dali_rp2", folder, &tables.each_ref().map(PathBuf::as_path));
+    read.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn rp2_gets_trades_and_leaves_what_is_not_decided_without_an_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let read = read_by_rp2(&folder, &demo_table());
+    let swap = demo_scenario().named("v2_swap_eth_in").hash.trim_start_matches("0x").to_owned();
+    let booked: Vec<[&str; 4]> = read
+        .iter()
+        .filter(|one| one["unique_id"].as_str().unwrap().starts_with(&swap))
+        .map(|one| ["table", "transaction_type", "asset", "spot_price"].map(|field| one[field].as_str().unwrap()))
+        .collect();
+    let expected = [
+        ["InTransaction", "Buy", "dUSD", "__unknown"],
+        ["OutTransaction", "Fee", "ETH", "__unknown"],
+        ["OutTransaction", "Sell", "ETH", "__unknown"],
+    ];
+    assert_eq!(booked, expected);
+    let open: Vec<&Value> = read
+        .iter()
+        .filter(|one| one["table"] == "IntraTransaction" && one["notes"].as_str().unwrap().starts_with("REVIEW"))
+        .collect();
+    let has_no_end = |one: &&Value| one["from_exchange"] == "__unknown" || one["to_exchange"] == "__unknown";
+    assert!(!open.is_empty() && open.iter().all(has_no_end), "{open:?}");
+}
+
+#[test]
+fn rp2_gets_one_transfer_from_both_of_its_wallets() {
+    let folder = tempfile::tempdir().unwrap();
+    let transfer = demo_scenario().named("plain_transfer").hash.clone();
+    let (sender, recipient) =
+        ("0x70997970c51812dc3a010c7d01b50e0d17dc79c8", "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc");
+    let table = folder.path().join("table.csv");
+    let text = format!("hash,chain,wallet\n{transfer},demo,{sender}\n{transfer},demo,{recipient}\n");
+    std::fs::write(&table, text).unwrap();
+    let read = read_by_rp2(&folder, &table.display().to_string());
+    let moved: Vec<[&str; 4]> = read
+        .iter()
+        .filter(|one| one["table"] == "IntraTransaction")
+        .map(|one| {
+            ["from_exchange", "to_exchange", "crypto_sent", "crypto_received"].map(|it| one[it].as_str().unwrap())
+        })
+        .collect();
+    assert_eq!(moved, [[&format!("demo {sender}"), &format!("demo {recipient}"), "0.25", "0.25"]]);
 }
 
 #[test]
@@ -392,6 +554,7 @@ fn a_broken_table_is_refused_before_anything_is_read() {
         ("a,b\n1,2\n", "no column holds hashes of transactions; the columns are: a, b"),
         ("", "the file has no rows"),
         ("{\"hash\":\n", "row 1 is no line of a table"),
+        ("PAR1\n", "the file begins as Parquet and cannot be read: it has no end"),
     ] {
         std::fs::write(&table, text).unwrap();
         let output = taxon(folder.path(), &["bulk", &path, "--demo", "--out", &out]);

@@ -1,7 +1,7 @@
 //! Solana over HTTP: a node that plays back what real programs did (demo/solana.jsonl), and the same node when it lies, forgets or
 //! breaks. Each ends in its own code or in an honest review.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -24,7 +24,7 @@ struct Inside {
 
 /// What the recording knows is answered; signatures that it does not know are on no chain.
 pub struct Node {
-    url: String,
+    pub url: String,
     inside: Arc<Inside>,
 }
 
@@ -56,6 +56,51 @@ impl Node {
     }
 }
 
+/// Signatures that are listed at once.
+const PAGE_SIGNATURES: usize = 6;
+
+impl Inside {
+    /// What was recorded, with every account that it names; the newest first.
+    fn transactions(&self) -> Vec<(&Value, Vec<&Value>)> {
+        let recorded =
+            self.answers.iter().filter(|((method, _), result)| method == "getTransaction" && !result.is_null());
+        let with_keys = recorded.map(|(_, result)| {
+            let loaded = &result["meta"]["loadedAddresses"];
+            let keys = [&result["transaction"]["message"]["accountKeys"], &loaded["writable"], &loaded["readonly"]];
+            (result, keys.into_iter().filter_map(Value::as_array).flatten().collect())
+        });
+        let mut transactions: Vec<(&Value, Vec<&Value>)> = with_keys.collect();
+        transactions.sort_by_key(|(result, _)| std::cmp::Reverse(result["slot"].as_u64()));
+        transactions
+    }
+
+    fn signatures(&self, params: &Value) -> Value {
+        let naming = self.transactions().into_iter().filter(|(_, keys)| keys.contains(&&params[0]));
+        let mut naming = naming.map(|(result, _)| result);
+        if let Some(before) = params[1].get("before") {
+            naming.by_ref().find(|result| result["transaction"]["signatures"][0] == *before).unwrap();
+        }
+        let row = |result: &Value| {
+            let signature = &result["transaction"]["signatures"][0];
+            json!({ "signature": signature, "slot": result["slot"], "blockTime": result["blockTime"], "err": result["meta"]["err"] })
+        };
+        naming.take(PAGE_SIGNATURES).map(row).collect()
+    }
+
+    /// Those that the wallet owned after some transaction.
+    fn token_accounts(&self, params: &Value) -> Value {
+        let transactions = self.transactions();
+        let owned = transactions.iter().flat_map(|(result, keys)| {
+            let balances = result["meta"]["postTokenBalances"].as_array().unwrap().iter();
+            let own = balances.filter(|one| one["owner"] == params[0] && one["programId"] == params[1]["programId"]);
+            own.map(|one| keys[usize::try_from(one["accountIndex"].as_u64().unwrap()).unwrap()].to_string())
+        });
+        let owned: BTreeSet<String> = owned.collect();
+        let accounts = owned.iter().map(|key| json!({ "pubkey": key.trim_matches('"'), "account": {} }));
+        json!({ "context": { "slot": 1 }, "value": accounts.collect::<Vec<Value>>() })
+    }
+}
+
 async fn answer(State(inside): State<Arc<Inside>>, body: Bytes) -> Vec<u8> {
     inside.requests.fetch_add(1, Ordering::SeqCst);
     let questions = match serde_json::from_slice(&body).unwrap() {
@@ -69,6 +114,8 @@ async fn answer(State(inside): State<Arc<Inside>>, body: Bytes) -> Vec<u8> {
             "getTransaction" => Value::Null,
             "getSignatureStatuses" => json!({ "context": { "slot": 1 }, "value": [null] }),
             "getMultipleAccounts" => json!({ "context": { "slot": 1 }, "value": [] }),
+            "getSignaturesForAddress" => inside.signatures(&question["params"]),
+            "getTokenAccountsByOwner" => inside.token_accounts(&question["params"]),
             _ => json!([]),
         });
         json!({ "jsonrpc": "2.0", "id": question["id"], "result": (inside.tamper)(method, result) })
@@ -77,9 +124,12 @@ async fn answer(State(inside): State<Arc<Inside>>, body: Bytes) -> Vec<u8> {
     serde_json::to_vec(&told).unwrap()
 }
 
+pub fn scenario() -> Scenario {
+    serde_json::from_str(include_str!("../../../../demo/solana-scenario.json")).unwrap()
+}
+
 pub fn signature(name: &str) -> String {
-    let scenario: Scenario = serde_json::from_str(include_str!("../../../../demo/solana-scenario.json")).unwrap();
-    scenario.named(name).hash.clone()
+    scenario().named(name).hash.clone()
 }
 
 #[tokio::test]

@@ -14,6 +14,7 @@ use taxon::store::backup::{BackupError, NOT_KEPT, Present, kept, restore};
 use taxon::store::{Billing, Clock, Database, HistoryRow, NewKey, NewSession, RefusalCount, SettleOutcome, Store};
 
 use super::engines::{Engine, NOON, databases, engines, payer, reserve, settle};
+use super::jobs;
 
 /// Tables beside those that are kept or emptied: the list of migrations, rate windows, and what SQLite notes for itself.
 const ELSEWHERE: [&str; 3] = ["_sqlx_migrations", "windows", "sqlite_sequence"];
@@ -68,7 +69,8 @@ async fn columns(database: &Database) -> BTreeMap<String, BTreeMap<String, Strin
     let mut tables: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
     for (table, column, kind) in rows {
         let shown = match kind.as_str() {
-            "BLOB" => format!("lower(hex({column}))"),
+            // Of nothing, `hex` makes an empty text.
+            "BLOB" => format!("CASE WHEN {column} IS NOT NULL THEN lower(hex({column})) END"),
             "bytea" => format!("encode({column}, 'hex')"),
             "boolean" => format!("CAST(CAST({column} AS integer) AS text)"),
             _ => format!("CAST({column} AS text)"),
@@ -103,6 +105,9 @@ async fn fill(engine: &Engine) {
     engine.sql("UPDATE accounts SET proved_at = 1").await.unwrap();
     assert!(store.make_operator("person@example.com").await.unwrap());
     store.set_setting("sign_up", "off").await.unwrap();
+    jobs::job(store, "job", "owner-a@example.com", 3).await;
+    let held = store.hold_parts("holder", jobs::HELD, 2).await.unwrap();
+    assert!(store.end_part(&held[0], "holder", &jobs::outcome(true)).await.unwrap());
     let owner = payer("owner-a@example.com", Some(1_000));
     let hashes: Vec<String> = (0..450).map(|number| format!("h{number:05}")).collect();
     let hashes: Vec<&str> = hashes.iter().map(String::as_str).collect();

@@ -13,6 +13,7 @@ mod backup;
 mod books;
 mod engines;
 mod history;
+mod jobs;
 mod keys;
 mod ledger;
 mod migrations;

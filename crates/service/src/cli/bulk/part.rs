@@ -16,13 +16,14 @@ const ENDING: &str = "part";
 pub(super) struct Part {
     path: PathBuf,
     out: BufWriter<File>,
-    /// By transaction and wallet: when it happened, and where its line is.
+    /// By what was asked: when it happened, and where its line is.
     places: BTreeMap<Key, Place>,
     reviews: usize,
     end: u64,
 }
 
-type Key = (TxHash, Option<Account>);
+/// The transaction, the wallet, and the chain, since some transactions are on several.
+type Key = (TxHash, Option<Account>, Option<String>);
 
 struct Place {
     /// On which chain and for whom it was read.
@@ -36,26 +37,23 @@ struct Place {
 #[derive(Serialize)]
 struct NewLine<'a> {
     wallet: Option<String>,
+    chain: Option<&'a str>,
     row: &'a Classification,
 }
 
 #[derive(Deserialize)]
 struct Line {
     wallet: Option<String>,
+    chain: Option<String>,
     row: Classification,
 }
 
 impl Part {
     /// Begins a run, or goes on with one that had the same options and rules. A last line that was cut off is read again.
     pub(super) fn open(out: &Path, options: &Value, resume: bool) -> anyhow::Result<Self> {
-        let mut path = out.to_owned().into_os_string();
-        path.push(format!(".{ENDING}"));
-        let path = PathBuf::from(path);
+        check(out, resume)?;
+        let path = path_of(out);
         let shown = path.display().to_string();
-        ensure!(
-            resume || !path.exists(),
-            "{shown} is left of a run that stopped: say --resume to go on with it, or delete it"
-        );
         let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path);
         let file = file.with_context(|| format!("{shown} cannot be written"))?;
         ensure!(file.try_lock().is_ok(), "another run writes {shown}");
@@ -72,10 +70,10 @@ impl Part {
             if self.end == 0 {
                 ensure!(line == head.as_bytes(), "it was made with other rules or options");
             } else {
-                let Line { wallet, row } = serde_json::from_slice(&line)?;
+                let Line { wallet, chain, row } = serde_json::from_slice(&line)?;
                 let hash =
                     row.hash.as_deref().and_then(|hash| TxHash::parse(hash).ok()).context("a row without a hash")?;
-                self.note((hash, wallet.and_then(|wallet| Account::parse(&wallet).ok())), &row, line.len());
+                self.note((hash, wallet.and_then(|wallet| Account::parse(&wallet).ok()), chain), &row, line.len());
             }
             self.end = self.end.saturating_add(u64::try_from(line.len())?);
             line.clear();
@@ -100,14 +98,15 @@ impl Part {
     }
 
     pub(super) fn holds(&self, row: &Asked) -> bool {
-        self.places.contains_key(&(row.hash, row.wallet))
+        self.places.contains_key(&key(row))
     }
 
     pub(super) fn push(&mut self, asked: &Asked, row: &Classification) -> anyhow::Result<()> {
-        let mut line = serde_json::to_vec(&NewLine { wallet: asked.wallet.map(|wallet| wallet.to_string()), row })?;
+        let (wallet, chain) = (asked.wallet.map(|wallet| wallet.to_string()), asked.chain.as_deref());
+        let mut line = serde_json::to_vec(&NewLine { wallet, chain, row })?;
         line.push(b'\n');
         self.out.write_all(&line)?;
-        self.note((asked.hash, asked.wallet), row, line.len());
+        self.note(key(asked), row, line.len());
         self.end = self.end.saturating_add(u64::try_from(line.len())?);
         Ok(())
     }
@@ -129,7 +128,7 @@ impl Part {
         let mut file = File::open(&self.path)?;
         // A row without a wallet is read for the sender, whom another row may name.
         let mut seen = BTreeSet::new();
-        let found = asked.iter().filter_map(|row| Some((row.hash, self.places.get(&(row.hash, row.wallet))?)));
+        let found = asked.iter().filter_map(|row| Some((row.hash, self.places.get(&key(row))?)));
         let once = found.filter(|(hash, place)| seen.insert((*hash, &place.view)));
         let mut places: Vec<&Place> = once.map(|(_, place)| place).collect();
         places.sort_by(|a, b| (&a.time, a.number).cmp(&(&b.time, b.number)));
@@ -145,4 +144,25 @@ impl Part {
     pub(super) fn remove(self) -> io::Result<()> {
         std::fs::remove_file(&self.path)
     }
+}
+
+/// What an earlier run has read is not lost by beginning anew.
+pub(super) fn check(out: &Path, resume: bool) -> anyhow::Result<()> {
+    let path = path_of(out);
+    let shown = path.display();
+    ensure!(
+        resume || !path.exists(),
+        "{shown} is left of a run that stopped: say --resume to go on with it, or delete it"
+    );
+    Ok(())
+}
+
+fn path_of(out: &Path) -> PathBuf {
+    let mut path = out.to_owned().into_os_string();
+    path.push(format!(".{ENDING}"));
+    path.into()
+}
+
+fn key(asked: &Asked) -> Key {
+    (asked.hash, asked.wallet, asked.chain.clone())
 }

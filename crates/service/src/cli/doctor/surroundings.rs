@@ -95,7 +95,7 @@ async fn explorers(config: &Config) -> Option<CheckedPart> {
     let registry = app::registry(config, Demo::Off).ok().filter(|_| !config.explorers.is_empty())?;
     let mut todo = Todo::default();
     for (slug, url) in &config.explorers {
-        let variable = format!("TAXON_EXPLORER_{}", slug.to_uppercase().replace('-', "_"));
+        let variable = app::explorer_variable(slug);
         let Some(chain) = registry.find(slug) else {
             todo.broken(format!("`{slug}` is no known chain: mend the name of {variable}."));
             continue;
@@ -113,7 +113,9 @@ async fn explorers(config: &Config) -> Option<CheckedPart> {
             ExplorerFault::Limited => {
                 "refuses for its rate limit: set TAXON_EXPLORERS_PER_SECOND lower, or use another key in"
             }
-            ExplorerFault::Unreadable => "does not answer in the form of Etherscan: check the path in",
+            ExplorerFault::UnknownAction | ExplorerFault::Unreadable => {
+                "does not answer in the form of Etherscan: check the path in"
+            }
         };
         todo.broken(format!("The explorer of {} {what} {variable}.", chain.name));
     }

@@ -24,7 +24,7 @@ pub(super) struct Table {
 pub const NOT_KEPT: [&str; 4] = ["sessions", "links", "holds", "leases"];
 
 /// Owners first: others refer to them.
-pub(super) const TABLES: [Table; 11] = [
+pub(super) const TABLES: [Table; 13] = [
     Table {
         name: "owners",
         columns: &[("id", Text), ("email", Text), ("created_at", Number), ("tier", Text), ("pool", Number)],
@@ -102,6 +102,45 @@ pub(super) const TABLES: [Table; 11] = [
         ],
     },
     Table { name: "refusals", columns: &[("owner_id", Text), ("day", Number), ("code", Text), ("count", Number)] },
+    Table {
+        name: "jobs",
+        columns: &[
+            ("id", Text),
+            ("owner_id", Text),
+            ("key_id", Text),
+            ("name", Text),
+            ("options", Text),
+            ("understood", Text),
+            ("state", Text),
+            ("reason", Text),
+            ("row_count", Number),
+            ("read_count", Number),
+            ("failed_count", Number),
+            ("review_count", Number),
+            ("created_at", Number),
+            ("started_at", Number),
+            ("ended_at", Number),
+            ("due_at", Number),
+            ("served_at", Number),
+        ],
+    },
+    Table {
+        name: "job_parts",
+        columns: &[
+            ("job_id", Text),
+            ("number", Number),
+            ("row_count", Number),
+            ("asked", Bytes),
+            ("answers", Bytes),
+            ("times", Bytes),
+            ("is_done", Flag),
+            ("tries", Number),
+            ("holder", Text),
+            ("held_until", Number),
+            ("due_at", Number),
+            ("done_at", Number),
+        ],
+    },
 ];
 
 /// Every table that is kept, with its columns.

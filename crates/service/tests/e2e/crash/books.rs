@@ -47,7 +47,7 @@ impl Books {
         Arc::new(books)
     }
 
-    fn is_billable(&self, row: &Value) -> bool {
+    pub fn is_billable(&self, row: &Value) -> bool {
         row["needs_review"] == true || !self.free_categories.contains(row["category"].as_str().unwrap())
     }
 

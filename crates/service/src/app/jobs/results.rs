@@ -1,0 +1,162 @@
+//! What came of a job, as the file of a ledger or a tax tool, oldest transaction first. Of the results no more than a few parts are held at a time.
+
+use std::collections::VecDeque;
+use std::io::{self, BufWriter, Write};
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use books::chart::Chart;
+use books::formats::{Format, Options};
+use engine::Classification;
+use futures_util::Stream;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+
+use super::packed::{is_failed, is_read, unpack_lines, unpack_times};
+use crate::app::{App, BATCH_ITEMS_MAX};
+use crate::error::ApiError;
+use crate::store::Store;
+
+/// Parts whose times are loaded at once.
+const PARTS_LOADED: i64 = 1_000;
+/// Parts that are held unpacked: those whose rows are next to each other in time are often next to each other in the table.
+const PARTS_HELD: usize = 16;
+const PIECE_BYTES: usize = 64 << 10;
+/// Pieces that wait for the caller to take them.
+const PIECES_WAITING: usize = 8;
+/// The format that is the answers themselves, also of rows that failed.
+const JSON_LINES: &str = "jsonl";
+
+/// A file as it is written; a piece that is an error breaks it off, so that the caller does not take half of it for the whole.
+#[derive(Debug)]
+pub(crate) struct ResultStream(mpsc::Receiver<io::Result<Bytes>>);
+
+impl Stream for ResultStream {
+    type Item = io::Result<Bytes>;
+
+    fn poll_next(
+        mut self: std::pin::Pin<&mut Self>,
+        cx: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Self::Item>> {
+        self.0.poll_recv(cx)
+    }
+}
+
+impl App {
+    /// What was read so far, as a file of this format.
+    pub(crate) async fn job_results(
+        self: &Arc<Self>,
+        owner_id: &str,
+        id: &str,
+        format: &'static Format,
+    ) -> Result<ResultStream, ApiError> {
+        let job = self.owned_job(owner_id, id).await?;
+        let download = self.jobs.downloads.take(owner_id)?;
+        let places = self.places(&job.id).await?;
+        let options = Options {
+            chart: Chart::embedded().map_err(|_| ApiError::Internal)?,
+            coins: self.reader.coin_symbols(),
+            prices: None,
+        };
+        let (send, pieces) = mpsc::channel(PIECES_WAITING);
+        let rows =
+            Rows { store: self.store.clone(), runtime: Handle::current(), job_id: job.id, held: VecDeque::new() };
+        tokio::task::spawn_blocking(move || {
+            let _download = download;
+            let mut out = BufWriter::with_capacity(PIECE_BYTES, Pieces(send.clone()));
+            let written = rows.write(&places, format, &options, &mut out).and_then(|()| out.flush());
+            if let Err(error) = written {
+                tracing::warn!(%error, "the results of a job broke off");
+                // A caller who has gone needs no news.
+                let _ = send.blocking_send(Err(error));
+            }
+        });
+        Ok(ResultStream(pieces))
+    }
+
+    /// The rows that were read, by the time of their transactions.
+    async fn places(&self, job_id: &str) -> Result<Vec<Place>, ApiError> {
+        let mut places = Vec::new();
+        let mut first = 0_i64;
+        loop {
+            let parts = self.store.part_times(job_id, first, PARTS_LOADED).await?;
+            let Some(last) = parts.last() else { break };
+            first = last.number.saturating_add(1);
+            for part in &parts {
+                let (Some(times), Ok(number)) = (&part.times, u32::try_from(part.number)) else { continue };
+                let times = unpack_times(times).into_iter().zip(0_u8..).filter(|(time, _)| is_read(*time));
+                places.extend(times.map(|(time, at)| Place { time, part: number, at }));
+            }
+        }
+        places.sort_unstable_by_key(|place| (place.time, place.part, place.at));
+        Ok(places)
+    }
+}
+
+const _: () = assert!(BATCH_ITEMS_MAX <= 256, "a row of a part is found by one byte");
+
+/// Where a row is.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    time: i64,
+    part: u32,
+    at: u8,
+}
+
+/// The rows of a job, from the store. Used outside of the runtime's own threads.
+struct Rows {
+    store: Store,
+    runtime: Handle,
+    job_id: String,
+    held: VecDeque<(u32, Vec<String>)>,
+}
+
+impl Rows {
+    fn write(mut self, places: &[Place], format: &Format, options: &Options, out: &mut dyn Write) -> io::Result<()> {
+        if format.name == JSON_LINES {
+            for place in places {
+                out.write_all(self.line(place)?.as_bytes())?;
+                out.write_all(b"\n")?;
+            }
+            return Ok(());
+        }
+        let mut rows = places.iter().filter(|place| !is_failed(place.time)).map(|place| {
+            let line = self.line(place)?;
+            Ok(serde_json::from_str::<Classification>(line)?)
+        });
+        (format.write)(&mut rows, options, out)
+    }
+
+    fn line(&mut self, place: &Place) -> io::Result<&str> {
+        let known = self.held.iter().position(|(number, _)| *number == place.part);
+        let at = match known {
+            Some(at) => at,
+            None => {
+                let answers = self.store.part_answers(&self.job_id, i64::from(place.part));
+                let answers = self.runtime.block_on(answers).map_err(io::Error::other)?;
+                let answers = answers.ok_or_else(|| io::Error::other("the job is gone"))?;
+                self.held.truncate(PARTS_HELD.saturating_sub(1));
+                self.held.push_front((place.part, unpack_lines(&answers)?));
+                0
+            }
+        };
+        let lines = self.held.get(at).map(|(_, lines)| lines);
+        let line = lines.and_then(|lines| lines.get(usize::from(place.at)));
+        line.map(String::as_str).ok_or_else(|| io::Error::other("a row of the job is missing"))
+    }
+}
+
+/// Hands what is written to whoever reads the stream, and waits for them.
+struct Pieces(mpsc::Sender<io::Result<Bytes>>);
+
+impl Write for Pieces {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let piece = Bytes::copy_from_slice(bytes);
+        self.0.blocking_send(Ok(piece)).map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,430 @@
+//! Jobs: tables of transactions that are read while their owner is away, in parts of as many rows as one call takes. Whoever holds a part works on
+//! it; a holder that is silent loses it to another instance, and what it brings too late is dropped.
+
+use std::time::Duration;
+
+use sqlx::QueryBuilder;
+
+use super::{PURGE_ROWS_MAX, Store, StoreError, from_row, millis, on};
+
+/// Jobs that are looked at for a part that nobody holds.
+const JOBS_LOOKED_AT: i64 = 16;
+/// Parts per statement. SQLite accepts 32,766 parameters, of which a part needs 4.
+const PARTS_WRITTEN_MAX: usize = 100;
+
+/// A job before its table has come in.
+#[derive(Debug, Clone)]
+pub struct NewJob {
+    pub id: String,
+    pub owner_id: String,
+    pub key_id: String,
+    pub name: String,
+    /// How its rows are read, as JSON.
+    pub options: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobRow {
+    pub id: String,
+    pub owner_id: String,
+    pub key_id: String,
+    pub name: String,
+    pub options: String,
+    /// How its table was understood, as JSON.
+    pub understood: String,
+    pub state: String,
+    /// Why it waits, or why it failed.
+    pub reason: Option<String>,
+    pub row_count: i64,
+    pub read_count: i64,
+    pub failed_count: i64,
+    pub review_count: i64,
+    /// Milliseconds since 1970, as all times here.
+    pub created_at: i64,
+    pub started_at: Option<i64>,
+    pub ended_at: Option<i64>,
+}
+
+from_row!(JobRow: id, owner_id, key_id, name, options, understood, state, reason, row_count, read_count, failed_count, review_count, created_at, started_at, ended_at);
+
+impl JobRow {
+    pub fn cursor(&self) -> (i64, String) {
+        (self.created_at, self.id.clone())
+    }
+}
+
+/// Up to as many rows as one call takes.
+#[derive(Debug, Clone)]
+pub struct NewPart {
+    pub row_count: i64,
+    pub asked: Vec<u8>,
+}
+
+/// A part that is held, until another instance may take it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldPart {
+    pub job_id: String,
+    pub number: i64,
+    pub row_count: i64,
+    pub asked: Vec<u8>,
+    /// What an earlier try brought.
+    pub answers: Option<Vec<u8>>,
+    pub times: Option<Vec<u8>>,
+    pub tries: i64,
+}
+
+from_row!(HeldPart: job_id, number, row_count, asked, answers, times, tries);
+
+/// What came of a part.
+#[derive(Debug, Clone, Default)]
+pub struct PartOutcome {
+    pub answers: Vec<u8>,
+    pub times: Vec<u8>,
+    /// Whether nothing of it is left to read.
+    pub is_done: bool,
+    /// How long the rest of it waits.
+    pub pause: Duration,
+    /// By how much the job's counts grow.
+    pub read: i64,
+    pub failed: i64,
+    pub reviews: i64,
+}
+
+/// Where the answers of a part are, and when its transactions were.
+#[derive(Debug, Clone)]
+pub struct PartTimes {
+    pub number: i64,
+    pub times: Option<Vec<u8>>,
+}
+
+from_row!(PartTimes: number, times);
+
+const JOB_COLUMNS: &str =
+    "SELECT id, owner_id, key_id, name, options, understood, state, reason, row_count, read_count, failed_count,
+     review_count, created_at, started_at, ended_at FROM jobs WHERE ";
+
+impl Store {
+    /// Makes room for a table that comes in; false where the owner has as many unfinished jobs as one may have.
+    pub async fn begin_job(&self, job: &NewJob, unfinished_max: i64) -> Result<bool, StoreError> {
+        let now = self.now().await?;
+        on!(self, store => {
+            let mut transaction = store.begin().await?;
+            // The owner's row serialises two uploads at the same moment.
+            sqlx::query("UPDATE owners SET tier = tier WHERE id = $1").bind(&job.owner_id).execute(&mut *transaction).await?;
+            let begun = sqlx::query(
+                "INSERT INTO jobs (id, owner_id, key_id, name, options, understood, state, created_at, due_at, served_at)
+                 SELECT $1, id, $3, $4, $5, '{}', 'arriving', $6, 0, 0 FROM owners
+                 WHERE id = $2 AND (SELECT count(*) FROM jobs WHERE owner_id = $2 AND state IN ('arriving', 'open')) < $7",
+            )
+            .bind(&job.id)
+            .bind(&job.owner_id)
+            .bind(&job.key_id)
+            .bind(&job.name)
+            .bind(&job.options)
+            .bind(now)
+            .bind(unfinished_max)
+            .execute(&mut *transaction)
+            .await?;
+            transaction.commit().await?;
+            Ok(begun.rows_affected() == 1)
+        })
+    }
+
+    /// Writes parts of a table that comes in, numbered from `first` on.
+    pub async fn add_parts(&self, job_id: &str, first: i64, parts: &[NewPart]) -> Result<(), StoreError> {
+        let mut number = first;
+        on!(self, store => {
+            let mut transaction = store.begin().await?;
+            for parts in parts.chunks(PARTS_WRITTEN_MAX) {
+                let mut insert = QueryBuilder::new("INSERT INTO job_parts (job_id, number, row_count, asked) ");
+                insert.push_values(parts, |mut row, part| {
+                    row.push_bind(job_id).push_bind(number).push_bind(part.row_count).push_bind(&part.asked);
+                    number = number.saturating_add(1);
+                });
+                insert.build().persistent(false).execute(&mut *transaction).await?;
+            }
+            transaction.commit().await?;
+            Ok(())
+        })
+    }
+
+    /// The whole table is there: from now on it is worked on. False where it is gone, with its owner.
+    pub async fn open_job(&self, id: &str, understood: &str, row_count: i64) -> Result<bool, StoreError> {
+        on!(self, store => {
+            let mut transaction = store.begin().await?;
+            let opened = sqlx::query(
+                "UPDATE jobs SET state = 'open', understood = $2, row_count = $3 WHERE id = $1 AND state = 'arriving'",
+            )
+            .bind(id)
+            .bind(understood)
+            .bind(row_count)
+            .execute(&mut *transaction)
+            .await?;
+            transaction.commit().await?;
+            Ok(opened.rows_affected() == 1)
+        })
+    }
+
+    /// A job of this owner whose table is there.
+    pub async fn job(&self, owner_id: &str, id: &str) -> Result<Option<JobRow>, StoreError> {
+        on!(self, store => {
+            let mut query = QueryBuilder::new(JOB_COLUMNS);
+            query.push("owner_id = ").push_bind(owner_id).push(" AND id = ").push_bind(id).push(" AND state <> 'arriving'");
+            Ok(query.build_query_as().fetch_optional(store.pool()).await?)
+        })
+    }
+
+    /// The owner's jobs, the newest first.
+    pub async fn jobs(
+        &self,
+        owner_id: &str,
+        before: Option<&(i64, String)>,
+        limit: i64,
+    ) -> Result<Vec<JobRow>, StoreError> {
+        let (at, id) = before.cloned().unwrap_or((i64::MAX, String::new()));
+        on!(self, store => {
+            let mut query = QueryBuilder::new(JOB_COLUMNS);
+            query.push("owner_id = ").push_bind(owner_id).push(" AND state <> 'arriving' AND (created_at, id) < (");
+            query.push_bind(at).push(", ").push_bind(&id).push(") ORDER BY created_at DESC, id DESC LIMIT ").push_bind(limit);
+            Ok(query.build_query_as().fetch_all(store.pool()).await?)
+        })
+    }
+
+    /// Rows of the job that were read since then.
+    pub async fn rows_read_since(&self, job_id: &str, since: i64) -> Result<i64, StoreError> {
+        on!(self, store => {
+            let sum = sqlx::query_scalar(
+                "SELECT CAST(coalesce(sum(row_count), 0) AS BIGINT) FROM job_parts WHERE job_id = $1 AND is_done = TRUE AND done_at >= $2",
+            );
+            Ok(sum.bind(job_id).bind(since).fetch_one(store.pool()).await?)
+        })
+    }
+
+    /// Takes up to `most` parts of the job that has waited longest for its turn.
+    pub async fn hold_parts(&self, holder: &str, span: Duration, most: i64) -> Result<Vec<HeldPart>, StoreError> {
+        let now = self.now().await?;
+        let until = now.saturating_add(millis(span));
+        on!(self, store => {
+            let waiting: Vec<(String,)> = sqlx::query_as(
+                "SELECT id FROM jobs WHERE state = 'open' AND due_at <= $1 ORDER BY served_at, id LIMIT $2",
+            )
+            .bind(now)
+            .bind(JOBS_LOOKED_AT)
+            .fetch_all(store.pool())
+            .await?;
+            for (job_id,) in waiting {
+                let mut transaction = store.begin().await?;
+                // The job before its parts, as at the end of a part: two instances never wait for each other.
+                sqlx::query("UPDATE jobs SET served_at = $2, started_at = coalesce(started_at, $2) WHERE id = $1")
+                    .bind(&job_id)
+                    .bind(now)
+                    .execute(&mut *transaction)
+                    .await?;
+                let mut take = QueryBuilder::new("UPDATE job_parts SET holder = ");
+                take.push_bind(holder).push(", held_until = ").push_bind(until);
+                take.push(" WHERE (job_id, number) IN (SELECT job_id, number FROM job_parts WHERE job_id = ")
+                    .push_bind(&job_id);
+                take.push(" AND is_done = FALSE AND held_until <= ").push_bind(now).push(" AND due_at <= ").push_bind(now);
+                take.push(" ORDER BY number LIMIT ").push_bind(most).push(store.skipping());
+                take.push(") RETURNING job_id, number, row_count, asked, answers, times, tries");
+                let parts: Vec<HeldPart> = take.build_query_as().fetch_all(&mut *transaction).await?;
+                if parts.is_empty() {
+                    continue;
+                }
+                transaction.commit().await?;
+                return Ok(parts);
+            }
+            Ok(Vec::new())
+        })
+    }
+
+    /// The job of a part, whoever's it is: for the worker that holds the part.
+    pub async fn job_of_part(&self, part: &HeldPart) -> Result<Option<JobRow>, StoreError> {
+        on!(self, store => {
+            let mut query = QueryBuilder::new(JOB_COLUMNS);
+            query.push("id = ").push_bind(&part.job_id);
+            Ok(query.build_query_as().fetch_optional(store.pool()).await?)
+        })
+    }
+
+    /// Holds the part longer; false where another has it.
+    pub async fn renew_part(&self, part: &HeldPart, holder: &str, span: Duration) -> Result<bool, StoreError> {
+        let until = self.now().await?.saturating_add(millis(span));
+        on!(self, store => {
+            let mut transaction = store.begin().await?;
+            let renewed = sqlx::query(
+                "UPDATE job_parts SET held_until = $4 WHERE job_id = $1 AND number = $2 AND holder = $3 AND is_done = FALSE",
+            )
+            .bind(&part.job_id)
+            .bind(part.number)
+            .bind(holder)
+            .bind(until)
+            .execute(&mut *transaction)
+            .await?;
+            transaction.commit().await?;
+            Ok(renewed.rows_affected() == 1)
+        })
+    }
+
+    /// Lets go of a part that could not be worked on, for this long. It counts as no try.
+    pub async fn release_part(&self, part: &HeldPart, holder: &str, pause: Duration) -> Result<(), StoreError> {
+        let due_at = self.now().await?.saturating_add(millis(pause));
+        on!(self, store => {
+            let mut transaction = store.begin().await?;
+            sqlx::query(
+                "UPDATE job_parts SET holder = '', held_until = 0, due_at = $4 WHERE job_id = $1 AND number = $2 AND holder = $3",
+            )
+            .bind(&part.job_id)
+            .bind(part.number)
+            .bind(holder)
+            .bind(due_at)
+            .execute(&mut *transaction)
+            .await?;
+            transaction.commit().await?;
+            Ok(())
+        })
+    }
+
+    /// Writes down what came of a part; with the last one the job is finished. False, and nothing is written, where another has the part.
+    pub async fn end_part(&self, part: &HeldPart, holder: &str, outcome: &PartOutcome) -> Result<bool, StoreError> {
+        let now = self.now().await?;
+        on!(self, store => {
+            let mut transaction = store.begin().await?;
+            // First, since its lock makes the last two parts of a job see each other.
+            sqlx::query(
+                "UPDATE jobs SET read_count = read_count + $2, failed_count = failed_count + $3, review_count = review_count + $4,
+                     reason = CASE WHEN state = 'open' AND $2 > 0 THEN NULL ELSE reason END
+                 WHERE id = $1",
+            )
+            .bind(&part.job_id)
+            .bind(outcome.read)
+            .bind(outcome.failed)
+            .bind(outcome.reviews)
+            .execute(&mut *transaction)
+            .await?;
+            let written = sqlx::query(
+                "UPDATE job_parts SET answers = $4, times = $5, is_done = $6, tries = tries + 1, holder = '', held_until = 0,
+                     due_at = $7, done_at = $8
+                 WHERE job_id = $1 AND number = $2 AND holder = $3 AND is_done = FALSE",
+            )
+            .bind(&part.job_id)
+            .bind(part.number)
+            .bind(holder)
+            .bind(&outcome.answers)
+            .bind(&outcome.times)
+            .bind(outcome.is_done)
+            .bind(now.saturating_add(millis(outcome.pause)))
+            .bind(outcome.is_done.then_some(now))
+            .execute(&mut *transaction)
+            .await?;
+            if written.rows_affected() == 0 {
+                return Ok(false);
+            }
+            sqlx::query(
+                "UPDATE jobs SET state = 'finished', ended_at = $2 WHERE id = $1 AND state = 'open'
+                     AND NOT EXISTS (SELECT 1 FROM job_parts WHERE job_id = $1 AND is_done = FALSE)",
+            )
+            .bind(&part.job_id)
+            .bind(now)
+            .execute(&mut *transaction)
+            .await?;
+            transaction.commit().await?;
+            Ok(true)
+        })
+    }
+
+    /// The job is left alone for this long, and may say why.
+    pub async fn delay_job(&self, id: &str, pause: Duration, reason: Option<&str>) -> Result<(), StoreError> {
+        let due_at = self.now().await?.saturating_add(millis(pause));
+        on!(self, store => {
+            let mut transaction = store.begin().await?;
+            sqlx::query("UPDATE jobs SET due_at = $2, reason = $3 WHERE id = $1 AND state = 'open'")
+                .bind(id)
+                .bind(due_at)
+                .bind(reason)
+                .execute(&mut *transaction)
+                .await?;
+            transaction.commit().await?;
+            Ok(())
+        })
+    }
+
+    /// Nothing more is read of an open job: it was cancelled, or it failed.
+    pub async fn end_job(&self, id: &str, state: &'static str, reason: Option<&str>) -> Result<bool, StoreError> {
+        let now = self.now().await?;
+        on!(self, store => {
+            let mut transaction = store.begin().await?;
+            let ended = sqlx::query("UPDATE jobs SET state = $2, reason = $3, ended_at = $4 WHERE id = $1 AND state = 'open'")
+                .bind(id)
+                .bind(state)
+                .bind(reason)
+                .bind(now)
+                .execute(&mut *transaction)
+                .await?;
+            transaction.commit().await?;
+            Ok(ended.rows_affected() == 1)
+        })
+    }
+
+    /// When the transactions of a job were, for parts from `first` on; at most `limit` parts.
+    pub async fn part_times(&self, job_id: &str, first: i64, limit: i64) -> Result<Vec<PartTimes>, StoreError> {
+        on!(self, store => {
+            let parts = sqlx::query_as(
+                "SELECT number, times FROM job_parts WHERE job_id = $1 AND number >= $2 ORDER BY number LIMIT $3",
+            );
+            Ok(parts.bind(job_id).bind(first).bind(limit).fetch_all(store.pool()).await?)
+        })
+    }
+
+    pub async fn part_answers(&self, job_id: &str, number: i64) -> Result<Option<Vec<u8>>, StoreError> {
+        on!(self, store => {
+            let answers = sqlx::query_scalar("SELECT answers FROM job_parts WHERE job_id = $1 AND number = $2");
+            let answers: Option<Option<Vec<u8>>> =
+                answers.bind(job_id).bind(number).fetch_optional(store.pool()).await?;
+            Ok(answers.flatten())
+        })
+    }
+
+    /// Deletes jobs that are older than `kept`, and tables that began to come in longer than `arriving` ago and never came whole.
+    pub async fn sweep_jobs(&self, kept: Duration, arriving: Duration) -> Result<(), StoreError> {
+        let now = self.now().await?;
+        on!(self, store => {
+            let old: Vec<(String,)> = sqlx::query_as(
+                "SELECT id FROM jobs WHERE created_at < $1 OR (created_at < $2 AND state = 'arriving') LIMIT $3",
+            )
+            .bind(now.saturating_sub(millis(kept)))
+            .bind(now.saturating_sub(millis(arriving)))
+            .bind(JOBS_LOOKED_AT)
+            .fetch_all(store.pool())
+            .await?;
+            for (id,) in old {
+                self.drop_job(&id).await?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Deletes a job with everything in it, in steps that hold nobody up.
+    pub async fn drop_job(&self, id: &str) -> Result<(), StoreError> {
+        on!(self, store => {
+            loop {
+                let mut transaction = store.begin().await?;
+                let gone = sqlx::query(
+                    "DELETE FROM job_parts WHERE (job_id, number) IN (SELECT job_id, number FROM job_parts WHERE job_id = $1 LIMIT $2)",
+                )
+                .bind(id)
+                .bind(PURGE_ROWS_MAX)
+                .execute(&mut *transaction)
+                .await?;
+                let is_empty = gone.rows_affected() == 0;
+                if is_empty {
+                    sqlx::query("DELETE FROM jobs WHERE id = $1").bind(id).execute(&mut *transaction).await?;
+                }
+                transaction.commit().await?;
+                if is_empty {
+                    return Ok(());
+                }
+            }
+        })
+    }
+}
