@@ -12,7 +12,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Read, Seek, SeekFrom};
 
 use engine::{Account, TxHash};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// As with a job of the service.
 pub const FILE_BYTES_MAX: u64 = 256 << 20;
@@ -35,7 +35,8 @@ pub struct Asked {
 }
 
 /// How a table was understood.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Understood {
     /// Transactions that were handed on.
     pub count: usize,
@@ -52,7 +53,8 @@ pub struct Understood {
 }
 
 /// Where in the table things stand, for a person to check.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Columns {
     pub separator: Option<char>,
     pub has_header: bool,
@@ -63,7 +65,7 @@ pub struct Columns {
 }
 
 /// A row that could not be read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
     /// From one, the header counted where it is a row.
     pub row: usize,

@@ -138,6 +138,11 @@ impl Format {
     }
 }
 
+/// Those that can be written where nobody gives prices.
+pub fn without_prices() -> impl Iterator<Item = &'static Format> {
+    FORMATS.iter().filter(|format| !format.needs_prices())
+}
+
 pub fn find(name: &str) -> Option<&'static Format> {
     FORMATS.iter().find(|format| format.name == name)
 }

@@ -1,4 +1,5 @@
-// The only script of the pages: buttons that copy, and switches that send their form at once. Without it a page says the same.
+// The only script of the pages: buttons that copy, switches that send their form at once, and jobs whose progress moves. Without it a page
+// says the same.
 (() => {
   const status = document.createElement("p");
   status.className = "status";
@@ -44,4 +45,27 @@
     const field = event.target.closest("[data-submit]");
     if (field && field.form) field.form.requestSubmit();
   });
+
+  // A part of a page that is live is replaced by what the same page says now, until it is live no more.
+  const LIVE_MILLIS = 2000;
+  const follow = async () => {
+    const old = document.querySelector("[data-live]");
+    if (!old) return;
+    try {
+      const answer = document.hidden ? null : await fetch(location.href);
+      if (answer && answer.status < 500) {
+        const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById(old.id);
+        // Signed out, or deleted meanwhile.
+        if (!fresh) return;
+        const focused = document.activeElement.id;
+        old.replaceWith(fresh);
+        if (focused) document.getElementById(focused)?.focus();
+        if (!("live" in fresh.dataset)) say(fresh.querySelector(".badge").textContent);
+      }
+    } catch {
+      // Out of reach for a moment.
+    }
+    setTimeout(follow, LIVE_MILLIS);
+  };
+  setTimeout(follow, LIVE_MILLIS);
 })();

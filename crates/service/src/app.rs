@@ -27,7 +27,7 @@ use crate::limits::Limits;
 use crate::metrics;
 use crate::store::Store;
 pub(crate) use door::{AdmittedCall, Presented, RequestId};
-pub(crate) use jobs::{JobList, JobRequest, JobStatus, Jobs, work};
+pub(crate) use jobs::{JobList, JobRequest, JobState, JobStatus, Jobs, Upload, work};
 pub(crate) use journal::{JournalAnswer, JournalRequest};
 pub(crate) use quota::{Asker, QuotaStatus};
 use reader::Sought;

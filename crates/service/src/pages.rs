@@ -1,11 +1,13 @@
-//! The dashboard. Every page is rendered on the server and calls only the use cases; script is used only for copying and for policy
-//! switches that submit at once. Their paths are in `router`.
+//! The dashboard. Every page is rendered on the server and calls only the use cases; script is used only for copying, for policy
+//! switches that submit at once, and for jobs whose progress moves. Their paths are in `router`.
 
 pub(crate) mod account;
 mod chart;
 mod extract;
 mod flow;
 mod frame;
+pub(crate) mod jobs;
+mod multipart;
 pub(crate) mod operator;
 mod parts;
 mod reading;

@@ -12,7 +12,7 @@ use utoipa_axum::routes;
 
 use crate::config::Config;
 use crate::error::ApiError;
-use crate::pages::{account, operator, review, sign_in, try_it, usage};
+use crate::pages::{account, jobs, operator, review, sign_in, try_it, usage};
 use crate::web::{self, Web};
 use crate::{docs, mcp, openapi, pages, rest};
 
@@ -91,6 +91,10 @@ fn page_routes(web: &Web) -> Router<Web> {
         .route("/account/password", get(|| to("/account")).post(account::change_password))
         .route("/account/sign-out-everywhere", get(|| to("/account")).post(account::sign_out_everywhere))
         .route("/account/delete", get(account::confirm_delete).post(account::delete))
+        .route("/jobs", get(jobs::list).post(jobs::create))
+        .route("/jobs/{id}", get(jobs::job))
+        .route("/jobs/{id}/results", get(jobs::results))
+        .route("/jobs/{id}/cancel", get(jobs::confirm_cancel).post(jobs::cancel))
         .route("/usage", get(usage::page_handler))
         .route("/usage.csv", get(usage::csv))
         .route("/review", get(review::queue))

@@ -20,7 +20,7 @@ use utoipa::ToSchema;
 use super::App;
 use crate::error::ApiError;
 use crate::store::JobRow;
-pub(crate) use intake::JobRequest;
+pub(crate) use intake::{JobRequest, Upload};
 use places::Places;
 pub(crate) use worker::work;
 
@@ -182,7 +182,10 @@ impl App {
     }
 
     async fn owned_job(&self, owner_id: &str, id: &str) -> Result<JobRow, ApiError> {
-        self.store.job(owner_id, id).await?.ok_or(ApiError::JobNotFound)
+        // PostgreSQL refuses a text with a NUL in it, which would be an error of the store.
+        let is_id = id.bytes().all(|byte| byte.is_ascii_graphic());
+        let found = if is_id { self.store.job(owner_id, id).await? } else { None };
+        found.ok_or(ApiError::JobNotFound)
     }
 
     async fn job_status(&self, row: JobRow) -> Result<JobStatus, ApiError> {

@@ -13,13 +13,14 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::frame::{PageError, PageFault};
+use super::multipart::FormParts;
 use super::visitor::{Cookies, Visitor};
 use crate::accounts::Person;
 use crate::web::{Web, request_id};
 
-/// Our own files, forms to ourselves, and nothing else; no script in the page itself.
-pub(super) const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'; \
-                                 form-action 'self'; frame-ancestors 'none'";
+/// Our own files, forms to ourselves, and nothing else; no script in the page itself. What the script loads is the page of a job, from here.
+pub(super) const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
+                                 base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 const FORM_BYTES_MAX: usize = 64 * 1024;
 
 pub(crate) async fn carry_visitor(State(web): State<Web>, mut request: Request, next: Next) -> Response {
@@ -122,10 +123,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for PostedForm<T> {
     type Rejection = PageError;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, PageError> {
-        let visitor = request.extensions().get::<Arc<Visitor>>().cloned().ok_or(PageError::Forbidden)?;
-        if request.method() != Method::POST || is_foreign(request.headers()) {
-            return Err(PageError::Forbidden);
-        }
+        let visitor = sender(&request)?;
         if !is_form(request.headers()) {
             return Err(PageError::Form);
         }
@@ -136,6 +134,33 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for PostedForm<T> {
         }
         serde_urlencoded::from_bytes(&bytes).map(Self).map_err(|_| PageError::Form)
     }
+}
+
+/// A form with a file, of which the CSRF proof was the first part and was valid. No other part has been read.
+#[derive(Debug)]
+pub(crate) struct PostedParts(pub(crate) FormParts);
+
+impl<S: Send + Sync> FromRequest<S> for PostedParts {
+    type Rejection = PageError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, PageError> {
+        let visitor = sender(&request)?;
+        let (head, body) = request.into_parts();
+        let mut parts = FormParts::new(&head.headers, body)?;
+        let is_first = parts.next().await?.is_some_and(|part| part.name == "csrf");
+        if !is_first || parts.text().await? != visitor.csrf() {
+            return Err(PageError::Forbidden);
+        }
+        Ok(Self(parts))
+    }
+}
+
+/// Who sent a form, unless it comes from another site.
+fn sender(request: &Request) -> Result<Arc<Visitor>, PageError> {
+    if request.method() != Method::POST || is_foreign(request.headers()) {
+        return Err(PageError::Forbidden);
+    }
+    request.extensions().get::<Arc<Visitor>>().cloned().ok_or(PageError::Forbidden)
 }
 
 fn is_form(headers: &HeaderMap) -> bool {

@@ -45,6 +45,7 @@ fn navigation(visitor: Option<&Visitor>) -> Markup {
         ul {
             li { a href="/" { "Try it" } }
             @if let Some(person) = person {
+                li { a href="/jobs" { "Jobs" } }
                 li { a href="/usage" { "Usage" } }
                 li { a href="/review" { "Review" } }
                 li { a href="/account" { "Account" } }
@@ -148,9 +149,9 @@ impl PageFault {
     }
 }
 
-/// An error of the interface, as a sentence.
-pub(crate) fn sentence(error: &ApiError) -> String {
-    let text = error.to_string();
+/// An error or a reason of the interface, as a sentence.
+pub(crate) fn sentence(words: &impl std::fmt::Display) -> String {
+    let text = words.to_string();
     let mut chars = text.chars();
     let first = chars.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
     format!("{first}{}.", chars.as_str().trim_end_matches('.'))

@@ -9,7 +9,7 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{ConnectInfo, Path, Query, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use books::formats::{self, FORMATS, Format};
+use books::formats::{self, Format};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -164,7 +164,7 @@ pub(crate) async fn cancel(
 pub(crate) struct ResultsQuery {
     /// One of the formats of `taxon bulk` that need no prices, such as `jsonl`, `koinly` or `beancount`; `csv` when absent.
     #[param(nullable = false)]
-    format: Option<String>,
+    pub(crate) format: Option<String>,
 }
 
 /// What came of a job, as a file
@@ -204,12 +204,11 @@ async fn asker(
     Ok(caller)
 }
 
-fn format(name: Option<&str>) -> Result<&'static Format, ApiError> {
+pub(crate) fn format(name: Option<&str>) -> Result<&'static Format, ApiError> {
     let name = name.unwrap_or(DEFAULT_FORMAT);
     // A job has no prices.
-    formats::find(name).filter(|format| !format.needs_prices()).ok_or_else(|| {
-        let known: Vec<&str> =
-            FORMATS.iter().filter(|format| !format.needs_prices()).map(|format| format.name).collect();
+    formats::without_prices().find(|format| format.name == name).ok_or_else(|| {
+        let known: Vec<&str> = formats::without_prices().map(|format| format.name).collect();
         ApiError::invalid_request(format!("`format` is one of {}", known.join(", ")))
     })
 }

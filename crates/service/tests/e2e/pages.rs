@@ -5,6 +5,7 @@ mod browser;
 mod doors;
 mod forms;
 mod history;
+mod jobs;
 mod leaving;
 mod operator;
 mod owners;
@@ -12,7 +13,7 @@ mod races;
 mod strangers;
 mod try_it;
 
-use super::harness::{Taxon, demo_scenario};
+use super::harness::{Taxon, demo_scenario, read};
 use browser::{Browser, PASSWORD, Page};
 
 /// Pages that anybody may see and forms that anybody may send.
@@ -57,6 +58,7 @@ struct Names {
     wallet: String,
     token: String,
     key_id: String,
+    job_id: String,
     owner_id: String,
     email: String,
 }
@@ -64,7 +66,11 @@ struct Names {
 impl Names {
     /// The path with its parameters filled in.
     fn path(&self, route: &Route) -> String {
-        let id = if route.path.starts_with("/operator/") { &self.owner_id } else { &self.key_id };
+        let id = match route.path.split('/').nth(1) {
+            Some("operator") => &self.owner_id,
+            Some("jobs") => &self.job_id,
+            _ => &self.key_id,
+        };
         let path = route.path.replace("{hash}", &self.hash).replace("{token}", &self.token).replace("{id}", id);
         assert!(!path.contains('{'), "say what {path} stands for");
         path
@@ -81,6 +87,7 @@ impl Names {
             "/account/keys/{id}/name" => vec![("name", "renamed")],
             "/account/password" => vec![("old", "not the password"), ("new", "another password")],
             "/account/delete" => vec![("password", "not the password")],
+            "/jobs" => vec![("file", &self.hash), ("name", "made"), ("chain", "demo")],
             "/review/{hash}" => vec![("wallet", &self.wallet), ("category", "swap"), ("comment", "changed")],
             "/review/{hash}/reopen" => vec![("wallet", &self.wallet)],
             "/operator/sign-up" => vec![("open", "no")],
@@ -88,6 +95,7 @@ impl Names {
             "/sign-out"
             | "/account/keys/{id}/revoke"
             | "/account/sign-out-everywhere"
+            | "/jobs/{id}/cancel"
             | "/operator/owners/{id}/revoke" => Vec::new(),
             other => panic!("say what the form of {other} holds"),
         }
@@ -101,7 +109,7 @@ fn hash(name: &str) -> String {
 /// Everything that somebody sees of what is theirs. Two of these are equal when nothing has changed.
 async fn seen(browser: &mut Browser) -> Vec<String> {
     let mut all = Vec::new();
-    for path in ["/account", "/usage", "/usage.csv", "/review", "/review?done=yes", "/operator", "/"] {
+    for path in ["/account", "/jobs", "/usage", "/usage.csv", "/review", "/review?done=yes", "/operator", "/"] {
         all.push(browser.get(path).await.text);
     }
     all
@@ -119,13 +127,19 @@ async fn until(browser: &mut Browser, path: &str, is_so: impl Fn(&Page) -> bool)
     panic!("{path} did not come to it: {}", browser.get(path).await.text);
 }
 
-/// An owner with a key that was used, a reading and a review of it.
+/// An owner with a key that was used, a job, a reading and a review of it.
 async fn busy(taxon: &Taxon, browser: &mut Browser, email: &str) -> Names {
     let key = browser.new_key("the name of a key").await;
     let done = demo_scenario().named("userop_bundle_of_two").clone();
-    let answer = taxon.post_as(&key, "/v1/classify", &serde_json::json!({ "hash": done.hash })).await;
-    assert_eq!((answer.status, &answer.body["needs_review"]), (200, &serde_json::json!(true)), "{}", answer.body);
-    let wallet = answer.body["perspective"].as_str().unwrap().to_owned();
+    let request = taxon.raw(reqwest::Method::POST, "/v1/jobs?chain=demo&name=a%20table%20of%20mine").bearer_auth(&key);
+    let taken = read(request.body(done.hash.clone()).send().await.unwrap()).await;
+    assert_eq!(taken.status, 202, "{}", taken.body);
+    let job_id = taken.body["id"].as_str().unwrap().to_owned();
+    until(browser, &format!("/jobs/{job_id}"), |page| page.has(">Finished<")).await;
+    let request = taxon.raw(reqwest::Method::GET, &format!("/v1/jobs/{job_id}/results?format=jsonl")).bearer_auth(&key);
+    let row = read(request.send().await.unwrap()).await.body;
+    assert_eq!(row["needs_review"], serde_json::json!(true), "{row}");
+    let wallet = row["perspective"].as_str().unwrap().to_owned();
     let action = format!("/review/{}", done.hash);
     until(browser, "/review", |page| page.has(&action)).await;
     let marked = browser.submit("/review", &action, &[("category", "self_transfer"), ("comment", "mine alone")]).await;
@@ -136,6 +150,7 @@ async fn busy(taxon: &Taxon, browser: &mut Browser, email: &str) -> Names {
         wallet,
         token: browser::link(&taxon.setup, "linked@example.com").replace("/link/", ""),
         key_id: key[4..12].to_owned(),
+        job_id,
         owner_id: "0".repeat(32),
         email: email.to_owned(),
     }

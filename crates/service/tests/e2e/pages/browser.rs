@@ -11,6 +11,9 @@ pub const PASSWORD: &str = "correct horse battery";
 /// What a page may take at most on its way.
 pub const PAGE_BYTES_MAX: usize = 60_000;
 pub const FORM: &str = "application/x-www-form-urlencoded";
+/// The one form that holds a file, in its field `file`, and is sent in parts.
+const WITH_FILE: &str = "/jobs";
+const BOUNDARY: &str = "----WebKitFormBoundaryw4Xz0sFhE5nQmJ7t";
 
 /// One person at one address. The instance must trust 127.0.0.1 as a proxy for the address to count.
 #[derive(Clone)]
@@ -104,9 +107,18 @@ impl Browser {
             all.retain(|(known, _)| known != name);
             all.push(((*name).to_owned(), (*value).to_owned()));
         }
-        let request =
-            self.request(Method::POST, action).header("origin", &self.url).header("sec-fetch-site", "same-origin");
-        self.send(request.header("content-type", FORM).body(serde_urlencoded::to_string(all).unwrap())).await
+        let fields: Vec<(&str, &str)> = all.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let request = self.encoded(action, &fields);
+        self.send(request.header("origin", &self.url).header("sec-fetch-site", "same-origin")).await
+    }
+
+    /// As a browser sends the form of this path.
+    fn encoded(&self, path: &str, fields: &[(&str, &str)]) -> RequestBuilder {
+        let request = self.request(Method::POST, path);
+        if path.split('?').next() == Some(WITH_FILE) {
+            return in_parts(request, fields, "table.csv");
+        }
+        request.header("content-type", FORM).body(serde_urlencoded::to_string(fields).unwrap())
     }
 
     /// The proof that forms of this browser carry now.
@@ -117,8 +129,7 @@ impl Browser {
 
     /// A form without its page: anything may be in it.
     pub fn form(&self, path: &str, csrf: &str, fields: &[(&str, &str)]) -> RequestBuilder {
-        let all = [&[("csrf", csrf)], fields].concat();
-        self.request(Method::POST, path).header("content-type", FORM).body(serde_urlencoded::to_string(all).unwrap())
+        self.encoded(path, &[&[("csrf", csrf)], fields].concat())
     }
 
     pub async fn post(&mut self, path: &str, fields: &[(&str, &str)]) -> Page {
@@ -156,6 +167,18 @@ impl Browser {
     pub async fn read(&mut self, hash: &str) -> Page {
         self.submit("/", "/try", &[("hash", hash)]).await
     }
+}
+
+/// A form in parts, of which `file` is a file of this name.
+pub fn in_parts(request: RequestBuilder, fields: &[(&str, &str)], file_name: &str) -> RequestBuilder {
+    let file_name = file_name.replace('"', "%22");
+    let part = |(name, value): &(&str, &str)| {
+        let file = if *name == "file" { format!("; filename=\"{file_name}\"") } else { String::new() };
+        format!("--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"{name}\"{file}\r\n\r\n{value}\r\n")
+    };
+    let parts: String = fields.iter().map(part).collect();
+    let request = request.header("content-type", format!("multipart/form-data; boundary={BOUNDARY}"));
+    request.body(format!("{parts}--{BOUNDARY}--\r\n"))
 }
 
 impl Page {

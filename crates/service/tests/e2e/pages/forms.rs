@@ -239,7 +239,7 @@ async fn odd_text(person: &mut Browser, names: &Names) {
         }
     }
     for query in ["find=%00", "find=%ff", "find=a&find=b", "review=%00&find=%25_", "find=%E2%80%AE"] {
-        for path in ["/usage", "/usage.csv", "/review", "/operator"] {
+        for path in ["/jobs", "/usage", "/usage.csv", "/review", "/operator"] {
             let page = person.get(&format!("{path}?{query}&after=%00&done=%00")).await;
             assert!([200, 400].contains(&page.status), "{path}?{query}: {}", page.text);
         }

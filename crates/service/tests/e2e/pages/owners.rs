@@ -14,8 +14,15 @@ async fn one_owner_never_sees_or_touches_what_is_anothers() {
     let listed = operator.get("/operator").await;
     let row = listed.text.split("<tr>").find(|row| row.contains("owner@example.com")).unwrap();
     names.owner_id = row.split_once("/operator/owners/").unwrap().1.split_once('/').unwrap().0.to_owned();
-    let private =
-        [names.key_id.as_str(), "the name of a key", "mine alone", names.wallet.as_str(), "owner@example.com"];
+    let private = [
+        names.key_id.as_str(),
+        names.job_id.as_str(),
+        "the name of a key",
+        "a table of mine",
+        "mine alone",
+        names.wallet.as_str(),
+        "owner@example.com",
+    ];
 
     let before = seen(&mut owner).await;
     assert!(private.iter().all(|word| before.iter().any(|text| text.contains(word))), "the owner sees all of it");
@@ -38,7 +45,7 @@ async fn one_owner_never_sees_or_touches_what_is_anothers() {
                 assert!(!page.has(&names.hash) && !page.has(&names.hash[..6]), "{path} shows what another read");
             }
         }
-        if route.is_form && !["/try", "/sign-out", "/sign-in", "/link/{token}"].contains(&route.path) {
+        if route.is_form && !["/try", "/jobs", "/sign-out", "/sign-in", "/link/{token}"].contains(&route.path) {
             let page = other.post(&path, &names.fields(&route)).await;
             if is_named || route.path.starts_with("/operator") {
                 assert_eq!(page.status, 404, "{path}: {}", page.text);
