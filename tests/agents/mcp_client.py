@@ -20,7 +20,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 # What a client calls the two ways to begin, and the version that each must arrive at.
 ERAS = [("legacy", "2025-11-25"), ("auto", "2026-07-28")]
-TOOLS = ["classify_batch", "quota_status", "list_chains", "explain_category", "lookup_contract"]
+TOOLS = ["classify_batch", "quota_status", "list_chains", "explain_category", "lookup_contract", "map_to_chart_of_accounts"]
 RESOURCES = ["taxon://taxonomy", "taxon://guide"]
 REVIEW_FLOOR = 70
 INVALID_PARAMS = -32602
@@ -113,6 +113,7 @@ async def main(url, key):
             rows = await classify(agent, rest, items)
             await summarise(agent, rows)
             await call_the_others(agent, rest)
+            await book(agent, rest, list(rows.values()))
             await be_refused(agent, items)
         await come_without_a_key(url, mode)
     say(f"all is well: {len(ERAS)} protocol versions, {len(TOOLS)} tools, {len(rows)} transactions each")
@@ -235,6 +236,18 @@ async def call_the_others(agent, rest):
     check([row for row in known if row["protocol"] == "Uniswap v2" and row["links"]], f"lookup_contract: {known}")
     same((await agent.call("lookup_contract", {"address": "0x" + "12" * 20}))["known"], [], "a contract that no pack knows")
     say("  called quota_status, list_chains, explain_category and lookup_contract: as on REST")
+
+
+async def book(agent, rest, rows):
+    """Rows as the agent got them, and a price of its own."""
+    price = {"time": "2026-01-01", "asset": "ETH", "currency": "USD", "price": "3000"}
+    body = {"results": rows[:50], "prices": [price]}
+    told = await agent.call("map_to_chart_of_accounts", body)
+    same(told, rest.ask("/v1/journal", body), "map_to_chart_of_accounts")
+    postings = sum(len(row["postings"]) for row in body["results"])
+    same(len(told["lines"]), 2 * postings, "two lines for each posting")
+    check(any(line.get("price_time") == "2026-01-01T00:00:00Z" for line in told["lines"]), "a line tells the price's time")
+    say(f"  booked {len(body['results'])} of them in {len(told['lines'])} lines, {told['unpriced']} without a price")
 
 
 async def be_refused(agent, items):

@@ -200,10 +200,53 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/journal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Journal lines for results that you have
+         * @description By a chart of accounts and your prices. Counts as one request of the rate limit and is free of quota: nothing is classified. Each posting is two lines that
+         *     cancel, so quantities balance for each asset. Values come from your prices alone; where none fits, the line has no value and says so.
+         */
+        post: operations["journal"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description The wallet's own account. */
+        AccountName: {
+            /** @description Parts between colons; `{wallet}`, `{chain}`, `{protocol}` and `{category}` stand for those of the posting. */
+            account: string;
+            /** @description For ledgers that number their accounts. */
+            code?: string | null;
+        };
+        /** @description What a row leaves out fits anything. */
+        AccountRow: {
+            /** @description As with the wallet's account. */
+            account: string;
+            /** @description The token's address, or the symbol of the native coin. */
+            asset?: string[];
+            category?: components["schemas"]["Category"][];
+            /** @description For ledgers that number their accounts. */
+            code?: string | null;
+            entry?: components["schemas"]["PostingEntry"][];
+            /** @description Display names of protocols. */
+            protocol?: string[];
+            /** @description Addresses whose view the result is. */
+            wallet?: string[];
+        };
         /** @description A defensible position that was not taken. */
         Alternate: {
             /** @description The position in a few words. */
@@ -354,6 +397,15 @@ export interface components {
             /** @description What `chain` takes and results carry. Common aliases and decimal chain ids are taken too. */
             slug: string;
         };
+        /** @description A chart of accounts: the first row that fits a posting names the account on its other side. `accounts.toml` has the one that is taken when there is none. */
+        Chart: {
+            account: components["schemas"]["AccountRow"][];
+            /** @description For Xero, which wants one on every line: the name of a rate without tax, as the organisation has it. `Tax Exempt` when absent. */
+            tax_rate?: string | null;
+            wallet: components["schemas"]["AccountName"];
+        };
+        /** @description As TOML, in the form of `accounts.toml`, or the same as JSON. */
+        ChartForm: string | components["schemas"]["Chart"];
         /** @description How one transaction was read for tax. Informational only, not tax advice. */
         Classification: {
             /** @description Always `v1`. */
@@ -536,6 +588,85 @@ export interface components {
             /** @description How the table was understood: its columns, and rows that were repeated, empty or refused, with row and column. */
             table: Record<string, never>;
         };
+        /** @description Lines of a journal. Informational only, not tax advice. */
+        JournalAnswer: {
+            /** @description Always `v1`. */
+            api_version: string;
+            /** @description Two for each posting, in the order of the results. */
+            lines: components["schemas"]["JournalLine"][];
+            /** @description Results with `error`, which have no lines. */
+            skipped: number;
+            /** @description Lines for which a price is missing. */
+            unpriced: number;
+        };
+        /** @description One side of a posting. The two sides of each cancel, so that the quantities of a result add up to zero for each asset. */
+        JournalLine: {
+            /** @description Name of the account, by the chart. */
+            account: string;
+            /** @description Code of the account, where the chart has one. */
+            account_code?: string;
+            category: components["schemas"]["Category"];
+            /** @description Slug of the chain. */
+            chain: string | null;
+            /** @description Of `value` and `price`. */
+            currency?: string;
+            entry: components["schemas"]["PostingEntry"];
+            /** @description Hash of the transaction. */
+            hash: string | null;
+            /** @description True when a person must look at the whole result before it is booked. */
+            needs_review: boolean;
+            /** @description Of one whole unit, as it was given. */
+            price?: string;
+            /** @description The time of the price, which is at or before the transaction's: RFC 3339, UTC. */
+            price_time?: string;
+            /** @description Exact decimal; negative where it leaves the account. */
+            quantity: string;
+            /** @description `leg_index` of the step that the posting belongs to; null where the result has no steps, and for gas. */
+            step: number | null;
+            /** @description A stranger's word, except on the native coin: escape it. */
+            symbol: string;
+            /** @description When the transaction happened: RFC 3339, UTC. */
+            time?: string;
+            /** @description Absent on the native coin. */
+            token_address?: string;
+            /** @description NFTs only. */
+            token_id?: string;
+            /** @description True where a price is missing. Absent otherwise, and on debt tokens and spam, which have no value of their own. */
+            unpriced?: boolean;
+            /** @description Quantity times price, exactly; with its sign. Absent where no price was given that fits. */
+            value?: string;
+            /** @description The address whose view the result is. */
+            wallet?: string;
+        };
+        /** @description One price of one asset. */
+        JournalPrice: {
+            /**
+             * @description The symbol of a native coin, or a token's address; an NFT is its contract's address, a slash and its id. A token's symbol is nobody's: it never names
+             *     one.
+             */
+            asset: string;
+            /** @description Slug of the chain, where the price is for one chain alone. It goes before a price for all. */
+            chain?: string | null;
+            /** @description Three letters, as in ISO 4217. */
+            currency: string;
+            /** @description Of one whole unit: a plain decimal in a string. */
+            price: string;
+            /** @description ISO 8601. Without an offset it is UTC; a bare date is its midnight. The price holds for transactions of less than 24 hours after it. */
+            time: string;
+        };
+        /** @description Results, and what to make lines of them by. Unknown fields are ignored; null is absent. */
+        JournalRequest: {
+            chart?: components["schemas"]["ChartForm"] | null;
+            /** @description The currency, where `prices` are in several. */
+            currency?: string | null;
+            /** @description Where there is none, lines have quantities and no values. */
+            prices?: components["schemas"]["JournalPrice"][] | null;
+            /**
+             * @description As `/v1/classify` or `/v1/classify-batch` answered them, or as you corrected them. Together at most 1,000 postings. One with `error` is not booked, and is
+             *     counted in `skipped`.
+             */
+            results: components["schemas"]["Classification"][];
+        };
         /** @description What to do with it in a ledger. */
         LedgerAction: ("dispose_and_acquire" | "recognize_income" | "carry_basis" | "move" | "lock" | "unlock" | "pledge_collateral" | "release_collateral" | "open_liability" | "close_liability" | "expense_fee" | "write_off" | "no_entry" | "ignore" | "review") | string;
         /** @description What happened on a leg. */
@@ -689,7 +820,7 @@ export interface components {
     };
     responses: {
         /**
-         * @description - `invalid_request`: The body is no JSON object, over 1 MiB or of another content type; `hashes` is missing, empty or holds over 100 items; a field has the wrong type; on the single call, the chain is unknown or not served (the message lists those that are). **Do:** Fix the request. Do not retry unchanged.
+         * @description - `invalid_request`: The body is no JSON object, over 1 MiB or of another content type; `hashes` is missing, empty or holds over 100 items; a field has the wrong type; on the single call, the chain is unknown or not served (the message lists those that are); on `/v1/journal`, a result is no classification (the message names its index), or the chart or a price is refused. **Do:** Fix the request. Do not retry unchanged.
          *     - `invalid_hash`: A hash is neither `0x` and 64 hex digits nor a base58 Solana signature. In a batch the message names the index, as in `hashes[7]`. **Do:** Fix the hash. Do not retry unchanged.
          */
         Failed400: {
@@ -788,6 +919,8 @@ export interface components {
     };
     pathItems: never;
 }
+export type AccountName = components['schemas']['AccountName'];
+export type AccountRow = components['schemas']['AccountRow'];
 export type Alternate = components['schemas']['Alternate'];
 export type AssetLeg = components['schemas']['AssetLeg'];
 export type Assets = components['schemas']['Assets'];
@@ -802,6 +935,8 @@ export type CategoryRow = components['schemas']['CategoryRow'];
 export type ChainCorrected = components['schemas']['ChainCorrected'];
 export type ChainList = components['schemas']['ChainList'];
 export type ChainRow = components['schemas']['ChainRow'];
+export type Chart = components['schemas']['Chart'];
+export type ChartForm = components['schemas']['ChartForm'];
 export type Classification = components['schemas']['Classification'];
 export type ErrorBody = components['schemas']['ErrorBody'];
 export type ErrorEnvelope = components['schemas']['ErrorEnvelope'];
@@ -815,6 +950,10 @@ export type GreySide = components['schemas']['GreySide'];
 export type JobList = components['schemas']['JobList'];
 export type JobState = components['schemas']['JobState'];
 export type JobStatus = components['schemas']['JobStatus'];
+export type JournalAnswer = components['schemas']['JournalAnswer'];
+export type JournalLine = components['schemas']['JournalLine'];
+export type JournalPrice = components['schemas']['JournalPrice'];
+export type JournalRequest = components['schemas']['JournalRequest'];
 export type LedgerAction = components['schemas']['LedgerAction'];
 export type LegAction = components['schemas']['LegAction'];
 export type NeededLegs = components['schemas']['NeededLegs'];
@@ -1484,7 +1623,7 @@ export interface operations {
     job_results: {
         parameters: {
             query?: {
-                /** @description One of the formats of `taxon bulk`, such as `jsonl`, `koinly` or `beancount`; `csv` when absent. */
+                /** @description One of the formats of `taxon bulk` that need no prices, such as `jsonl`, `koinly` or `beancount`; `csv` when absent. */
                 format?: string;
             };
             header?: never;
@@ -1506,6 +1645,246 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
+        };
+    };
+    journal: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "prices": [
+                 *         {
+                 *           "asset": "ETH",
+                 *           "currency": "USD",
+                 *           "price": "2983.07",
+                 *           "time": "2026-01-01"
+                 *         }
+                 *       ],
+                 *       "results": [
+                 *         {
+                 *           "api_version": "v1",
+                 *           "assets": {
+                 *             "gas": {
+                 *               "action": "paid_gas",
+                 *               "amount": "0.000541584",
+                 *               "decimals": 18,
+                 *               "symbol": "ETH",
+                 *               "token_name": "Ether"
+                 *             },
+                 *             "received": [
+                 *               {
+                 *                 "action": "received",
+                 *                 "amount": "2386.455211",
+                 *                 "decimals": 6,
+                 *                 "from": "0x4d1c32e03be6cfef038d2e4ab2ae7ef74e509b64",
+                 *                 "symbol": "dUSD",
+                 *                 "token_address": "0x5fbdb2315678afecb367f032d93f642f64180aa3",
+                 *                 "token_name": "Demo Dollar"
+                 *               }
+                 *             ],
+                 *             "sent": [
+                 *               {
+                 *                 "action": "transferred",
+                 *                 "amount": "0.8",
+                 *                 "decimals": 18,
+                 *                 "symbol": "ETH",
+                 *                 "to": "0x7a250d5630b4cf539739df2c5dacb4c659f2488d",
+                 *                 "token_name": "Ether"
+                 *               }
+                 *             ]
+                 *           },
+                 *           "block": {
+                 *             "finalized": true,
+                 *             "number": 81,
+                 *             "timestamp": "2026-01-01T00:16:12Z"
+                 *           },
+                 *           "category": "swap",
+                 *           "chain": "demo",
+                 *           "confidence": 99,
+                 *           "description": "Swapped 0.8 ETH for 2,386.455211 dUSD on Uniswap v2. A taxable disposal (IRC 1001; Notice 2014-21; Reg. 1.1001-7).",
+                 *           "engine": "0.1.0+0000000000000000",
+                 *           "grey_area": null,
+                 *           "hash": "0x4269acca4df0873843feda1b6ecc1aaececfe3e9b7284969c47bc3e73874a109",
+                 *           "ledger_action": "dispose_and_acquire",
+                 *           "needs_review": false,
+                 *           "perspective": "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
+                 *           "postings": [
+                 *             {
+                 *               "amount": "0.8",
+                 *               "category": "swap",
+                 *               "entry": "dispose",
+                 *               "index": 0,
+                 *               "side": "sent",
+                 *               "step": null,
+                 *               "taxable": true,
+                 *               "treatment": "disposal"
+                 *             },
+                 *             {
+                 *               "amount": "2386.455211",
+                 *               "category": "swap",
+                 *               "entry": "acquire",
+                 *               "index": 0,
+                 *               "side": "received",
+                 *               "step": null,
+                 *               "taxable": true,
+                 *               "treatment": "disposal"
+                 *             },
+                 *             {
+                 *               "amount": "0.000541584",
+                 *               "category": "fee_payment",
+                 *               "entry": "expense",
+                 *               "index": 0,
+                 *               "side": "gas",
+                 *               "step": null,
+                 *               "taxable": true,
+                 *               "treatment": "expense"
+                 *             }
+                 *           ],
+                 *           "protocol": "Uniswap v2",
+                 *           "review_note": null,
+                 *           "taxable": true,
+                 *           "treatment": "disposal"
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["JournalRequest"];
+            };
+        };
+        responses: {
+            /** @description The lines, in the order of the results. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "api_version": "v1",
+                     *       "lines": [
+                     *         {
+                     *           "account": "Assets:Wallets:Demo:0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
+                     *           "account_code": "1000",
+                     *           "category": "swap",
+                     *           "chain": "demo",
+                     *           "currency": "USD",
+                     *           "entry": "dispose",
+                     *           "hash": "0x4269acca4df0873843feda1b6ecc1aaececfe3e9b7284969c47bc3e73874a109",
+                     *           "needs_review": false,
+                     *           "price": "2983.07",
+                     *           "price_time": "2026-01-01T00:00:00Z",
+                     *           "quantity": "-0.8",
+                     *           "step": null,
+                     *           "symbol": "ETH",
+                     *           "time": "2026-01-01T00:16:12Z",
+                     *           "value": "-2386.456",
+                     *           "wallet": "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"
+                     *         },
+                     *         {
+                     *           "account": "Equity:Exchanged",
+                     *           "account_code": "3100",
+                     *           "category": "swap",
+                     *           "chain": "demo",
+                     *           "currency": "USD",
+                     *           "entry": "dispose",
+                     *           "hash": "0x4269acca4df0873843feda1b6ecc1aaececfe3e9b7284969c47bc3e73874a109",
+                     *           "needs_review": false,
+                     *           "price": "2983.07",
+                     *           "price_time": "2026-01-01T00:00:00Z",
+                     *           "quantity": "0.8",
+                     *           "step": null,
+                     *           "symbol": "ETH",
+                     *           "time": "2026-01-01T00:16:12Z",
+                     *           "value": "2386.456",
+                     *           "wallet": "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"
+                     *         },
+                     *         {
+                     *           "account": "Equity:Exchanged",
+                     *           "account_code": "3100",
+                     *           "category": "swap",
+                     *           "chain": "demo",
+                     *           "entry": "acquire",
+                     *           "hash": "0x4269acca4df0873843feda1b6ecc1aaececfe3e9b7284969c47bc3e73874a109",
+                     *           "needs_review": false,
+                     *           "quantity": "-2386.455211",
+                     *           "step": null,
+                     *           "symbol": "dUSD",
+                     *           "time": "2026-01-01T00:16:12Z",
+                     *           "token_address": "0x5fbdb2315678afecb367f032d93f642f64180aa3",
+                     *           "unpriced": true,
+                     *           "wallet": "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"
+                     *         },
+                     *         {
+                     *           "account": "Assets:Wallets:Demo:0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
+                     *           "account_code": "1000",
+                     *           "category": "swap",
+                     *           "chain": "demo",
+                     *           "entry": "acquire",
+                     *           "hash": "0x4269acca4df0873843feda1b6ecc1aaececfe3e9b7284969c47bc3e73874a109",
+                     *           "needs_review": false,
+                     *           "quantity": "2386.455211",
+                     *           "step": null,
+                     *           "symbol": "dUSD",
+                     *           "time": "2026-01-01T00:16:12Z",
+                     *           "token_address": "0x5fbdb2315678afecb367f032d93f642f64180aa3",
+                     *           "unpriced": true,
+                     *           "wallet": "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"
+                     *         },
+                     *         {
+                     *           "account": "Assets:Wallets:Demo:0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
+                     *           "account_code": "1000",
+                     *           "category": "fee_payment",
+                     *           "chain": "demo",
+                     *           "currency": "USD",
+                     *           "entry": "expense",
+                     *           "hash": "0x4269acca4df0873843feda1b6ecc1aaececfe3e9b7284969c47bc3e73874a109",
+                     *           "needs_review": false,
+                     *           "price": "2983.07",
+                     *           "price_time": "2026-01-01T00:00:00Z",
+                     *           "quantity": "-0.000541584",
+                     *           "step": null,
+                     *           "symbol": "ETH",
+                     *           "time": "2026-01-01T00:16:12Z",
+                     *           "value": "-1.61558298288",
+                     *           "wallet": "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"
+                     *         },
+                     *         {
+                     *           "account": "Expenses:Fees",
+                     *           "account_code": "5100",
+                     *           "category": "fee_payment",
+                     *           "chain": "demo",
+                     *           "currency": "USD",
+                     *           "entry": "expense",
+                     *           "hash": "0x4269acca4df0873843feda1b6ecc1aaececfe3e9b7284969c47bc3e73874a109",
+                     *           "needs_review": false,
+                     *           "price": "2983.07",
+                     *           "price_time": "2026-01-01T00:00:00Z",
+                     *           "quantity": "0.000541584",
+                     *           "step": null,
+                     *           "symbol": "ETH",
+                     *           "time": "2026-01-01T00:16:12Z",
+                     *           "value": "1.61558298288",
+                     *           "wallet": "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"
+                     *         }
+                     *       ],
+                     *       "skipped": 0,
+                     *       "unpriced": 2
+                     *     }
+                     */
+                    "application/json": components["schemas"]["JournalAnswer"];
+                };
+            };
+            400: components["responses"]["Failed400"];
+            401: components["responses"]["Failed401"];
+            429: components["responses"]["Failed429"];
+            500: components["responses"]["Failed500"];
         };
     };
 }

@@ -3,6 +3,8 @@
 use engine::classification::Entry;
 use engine::{Account, Category};
 use serde::Deserialize;
+use serde_json::Value;
+use utoipa::ToSchema;
 
 use crate::line::Line;
 
@@ -11,25 +13,41 @@ const EMBEDDED: &str = include_str!("../accounts.toml");
 const PLACEHOLDERS: [&str; 4] = ["{wallet}", "{chain}", "{protocol}", "{category}"];
 /// What stands for a protocol that nobody named.
 const UNNAMED: &str = "Unnamed";
+const ROWS_MAX: usize = 1_000;
+/// Assets, protocols and wallets that the rows name, all together.
+const NAMES_MAX: usize = 5_000;
+const ACCOUNT_BYTES_MAX: usize = 256;
+const CODE_BYTES_MAX: usize = 64;
+/// Xero's name for it; each country and organisation has names of its own.
+const TAX_RATE: &str = "Tax Exempt";
 
-#[derive(Debug, Clone, Deserialize)]
+/// A chart of accounts: the first row that fits a posting names the account on its other side. `accounts.toml` has the one that is taken when there is none.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Chart {
-    /// The wallet's own account.
     wallet: AccountName,
+    #[schema(max_items = 1_000)]
     account: Vec<AccountRow>,
+    /// For Xero, which wants one on every line: the name of a rate without tax, as the organisation has it. `Tax Exempt` when absent.
+    #[serde(default)]
+    tax_rate: Option<String>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+/// The wallet's own account.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct AccountName {
+    /// Parts between colons; `{wallet}`, `{chain}`, `{protocol}` and `{category}` stand for those of the posting.
+    #[schema(max_length = 256)]
     account: String,
+    /// For ledgers that number their accounts.
     #[serde(default)]
+    #[schema(max_length = 64)]
     code: Option<String>,
 }
 
 /// What a row leaves out fits anything.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct AccountRow {
     #[serde(default)]
@@ -39,12 +57,18 @@ struct AccountRow {
     /// The token's address, or the symbol of the native coin.
     #[serde(default)]
     asset: Vec<String>,
+    /// Display names of protocols.
     #[serde(default)]
     protocol: Vec<String>,
+    /// Addresses whose view the result is.
     #[serde(default)]
     wallet: Vec<String>,
+    /// As with the wallet's account.
+    #[schema(max_length = 256)]
     account: String,
+    /// For ledgers that number their accounts.
     #[serde(default)]
+    #[schema(max_length = 64)]
     code: Option<String>,
 }
 
@@ -55,10 +79,23 @@ pub struct Booked {
     pub code: Option<String>,
 }
 
+impl Booked {
+    /// `Assets:Wallets:Base:0x…`
+    pub fn name(&self) -> String {
+        self.parts.join(":")
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum ChartError {
     #[error("the chart of accounts is refused: {0}")]
     Refused(#[from] toml::de::Error),
+    #[error("the chart of accounts is refused: {0}")]
+    RefusedJson(#[from] serde_json::Error),
+    #[error(
+        "the chart of accounts has over {ROWS_MAX} rows, {NAMES_MAX} names, {ACCOUNT_BYTES_MAX} bytes in an account or {CODE_BYTES_MAX} in a code"
+    )]
+    TooLarge,
     #[error("the chart of accounts names none for a posting of `{0}`")]
     Incomplete(&'static str),
     #[error(
@@ -94,7 +131,19 @@ impl Chart {
 
     /// Refused where some entry has no account whatever the posting: nothing may be lost.
     pub fn parse(text: &str) -> Result<Self, ChartError> {
-        let chart: Self = toml::from_str(text)?;
+        toml::from_str::<Self>(text)?.checked()
+    }
+
+    /// The same as JSON.
+    pub fn from_json(value: &Value) -> Result<Self, ChartError> {
+        Self::deserialize(value)?.checked()
+    }
+
+    fn checked(self) -> Result<Self, ChartError> {
+        let chart = self;
+        if chart.is_too_large() {
+            return Err(ChartError::TooLarge);
+        }
         let is_covered = |entry: &Entry| {
             chart.account.iter().any(|row| {
                 let fits_any =
@@ -115,6 +164,29 @@ impl Chart {
         }
     }
 
+    fn is_too_large(&self) -> bool {
+        let names: usize =
+            self.account.iter().flat_map(|row| [&row.asset, &row.protocol, &row.wallet]).map(Vec::len).sum();
+        let accounts = self.account.iter().map(|row| (&row.account, &row.code));
+        let mut accounts = accounts.chain([(&self.wallet.account, &self.wallet.code)]);
+        let is_long = |(account, code): (&String, &Option<String>)| {
+            account.len() > ACCOUNT_BYTES_MAX || code.as_ref().is_some_and(|code| code.len() > CODE_BYTES_MAX)
+        };
+        let is_rate_long = self.tax_rate.as_ref().is_some_and(|rate| rate.len() > ACCOUNT_BYTES_MAX);
+        self.account.len() > ROWS_MAX || names > NAMES_MAX || is_rate_long || accounts.any(is_long)
+    }
+
+    /// An account that has no code, for ledgers that know accounts by nothing else.
+    pub fn without_code(&self) -> Option<&str> {
+        let rows = self.account.iter().map(|row| (&row.account, &row.code));
+        let mut accounts = rows.chain([(&self.wallet.account, &self.wallet.code)]);
+        accounts.find(|(_, code)| code.as_ref().is_none_or(String::is_empty)).map(|(account, _)| account.as_str())
+    }
+
+    pub fn tax_rate(&self) -> &str {
+        self.tax_rate.as_deref().unwrap_or(TAX_RATE)
+    }
+
     /// The wallet's account.
     pub fn wallet(&self, line: &Line<'_>) -> Booked {
         booked(&self.wallet.account, self.wallet.code.as_ref(), line)
@@ -129,16 +201,15 @@ impl Chart {
 
 impl AccountRow {
     fn fits(&self, line: &Line<'_>) -> bool {
-        let is_among = |names: &[String], name: Option<String>| {
-            names.is_empty() || name.is_some_and(|name| names.iter().any(|one| one.eq_ignore_ascii_case(&name)))
+        let is_named = |names: &[String], name: &dyn Fn() -> Option<String>| {
+            names.is_empty() || name().is_some_and(|name| names.iter().any(|one| one.eq_ignore_ascii_case(&name)))
         };
-        let token = line.leg.token_address.as_ref().map(Account::to_string);
-        let wallet = line.row.perspective.as_ref().map(Account::to_string);
+        let token = || line.leg.token_address.as_ref().map(Account::to_string);
         (self.entry.is_empty() || self.entry.contains(&line.entry()))
             && (self.category.is_empty() || self.category.contains(&line.posting.category))
-            && is_among(&self.asset, token.or_else(|| Some(line.leg.symbol.clone())))
-            && is_among(&self.protocol, line.row.protocol.clone())
-            && is_among(&self.wallet, wallet)
+            && is_named(&self.asset, &|| token().or_else(|| Some(line.leg.symbol.clone())))
+            && is_named(&self.protocol, &|| line.row.protocol.clone())
+            && is_named(&self.wallet, &|| line.row.perspective.as_ref().map(Account::to_string))
     }
 }
 
@@ -177,5 +248,20 @@ mod tests {
         let error = Chart::parse(chart).expect_err("it is refused");
         assert_eq!(error.to_string(), "the chart of accounts names none for a posting of `acquire`");
         assert!(Chart::parse("wallet = 7").is_err());
+    }
+
+    #[test]
+    fn a_chart_is_the_same_in_json_and_has_bounds() {
+        let json: Value =
+            serde_json::to_value(toml::from_str::<toml::Table>(EMBEDDED).expect("it is TOML")).expect("and JSON");
+        assert_eq!(Chart::from_json(&json).expect("it loads").without_code(), None);
+        let chart = |account: &str, more: usize| {
+            let row = format!("[[account]]\naccount = \"{account}\"\n");
+            Chart::parse(&format!("wallet = {{ account = \"A\", code = \"1\" }}\n{}", row.repeat(more)))
+        };
+        assert_eq!(chart("B", 1).expect("it loads").without_code(), Some("B"));
+        for (account, rows) in [("B".repeat(257), 1), ("B".to_owned(), 1_001)] {
+            assert!(matches!(chart(&account, rows), Err(ChartError::TooLarge)));
+        }
     }
 }

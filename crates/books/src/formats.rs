@@ -13,17 +13,20 @@ mod cointracking;
 mod cryptio;
 mod divly;
 mod everything;
+mod fiat;
 mod hledger;
 mod journal;
 mod koinly;
 mod kryptos;
 mod pairs;
 mod parquet;
+mod quickbooks;
 mod recap;
 mod rp2;
 mod summ;
 mod taxbit;
 mod tokentax;
+mod xero;
 mod zenledger;
 
 use std::collections::BTreeSet;
@@ -32,6 +35,8 @@ use std::io::{self, Write};
 use engine::Classification;
 
 use crate::chart::Chart;
+use crate::journal::Rules;
+use crate::prices::Prices;
 
 /// Readings, oldest first.
 pub type Rows<'a> = &'a mut dyn Iterator<Item = io::Result<Classification>>;
@@ -42,6 +47,14 @@ pub struct Options {
     pub chart: Chart,
     /// Symbols of native coins in capitals, which no token goes by.
     pub coins: BTreeSet<String>,
+    /// Where there are none, nothing has a value.
+    pub prices: Option<Prices>,
+}
+
+impl Options {
+    pub fn rules(&self) -> Rules<'_> {
+        Rules { chart: &self.chart, prices: self.prices.as_ref() }
+    }
 }
 
 #[derive(Debug)]
@@ -51,7 +64,7 @@ pub struct Format {
     pub write: fn(Rows<'_>, &Options, &mut dyn Write) -> io::Result<()>,
 }
 
-pub const FORMATS: [Format; 25] = [
+pub const FORMATS: [Format; 27] = [
     Format { name: "csv", about: "everything, one row a posting", write: everything::csv },
     Format { name: "parquet", about: "the same as a Parquet file", write: parquet::write },
     Format { name: "jsonl", about: "the whole readings, one a line", write: everything::json_lines },
@@ -69,6 +82,11 @@ pub const FORMATS: [Format; 25] = [
     Format { name: "divly", about: "Divly", write: divly::write },
     Format { name: "koinly", about: "Koinly", write: koinly::write },
     Format { name: "kryptos", about: "Kryptos", write: kryptos::write },
+    Format {
+        name: "quickbooks",
+        about: "journal entries for QuickBooks Online, with prices",
+        write: quickbooks::write,
+    },
     Format { name: "recap", about: "Recap", write: recap::write },
     Format { name: "rp2-in", about: "RP2: what is acquired", write: rp2::write_in },
     Format { name: "rp2-intra", about: "RP2: what is moved", write: rp2::write_intra },
@@ -76,10 +94,29 @@ pub const FORMATS: [Format; 25] = [
     Format { name: "summ", about: "Summ, once CryptoTaxCalculator", write: summ::write },
     Format { name: "taxbit", about: "Taxbit", write: taxbit::write },
     Format { name: "tokentax", about: "TokenTax", write: tokentax::write },
+    Format { name: "xero", about: "manual journals for Xero, with prices", write: xero::write },
     Format { name: "zenledger", about: "ZenLedger", write: zenledger::write },
 ];
 
+/// Formats that tell what things were worth.
+const WITH_VALUES: [&str; 6] = ["csv", "parquet", "beancount", "hledger", "quickbooks", "xero"];
+/// Formats in a currency, which leave out a transaction of which anything has no price.
+const IN_CURRENCY: [&str; 2] = ["quickbooks", "xero"];
+
 impl Format {
+    pub fn takes_prices(&self) -> bool {
+        WITH_VALUES.contains(&self.name)
+    }
+
+    pub fn needs_prices(&self) -> bool {
+        IN_CURRENCY.contains(&self.name)
+    }
+
+    /// Whether accounts are known by their codes alone.
+    pub fn needs_codes(&self) -> bool {
+        self.name == "xero"
+    }
+
     /// How its files end.
     pub fn extension(&self) -> &'static str {
         match self.name {
@@ -99,6 +136,11 @@ impl Format {
             _ => "text/plain; charset=utf-8",
         }
     }
+}
+
+/// Those that can be written where nobody gives prices.
+pub fn without_prices() -> impl Iterator<Item = &'static Format> {
+    FORMATS.iter().filter(|format| !format.needs_prices())
 }
 
 pub fn find(name: &str) -> Option<&'static Format> {

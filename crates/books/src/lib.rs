@@ -4,5 +4,8 @@
 pub mod asked;
 pub mod cell;
 pub mod chart;
+pub mod decimal;
 pub mod formats;
+pub mod journal;
 pub mod line;
+pub mod prices;

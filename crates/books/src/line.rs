@@ -27,6 +27,26 @@ impl Line<'_> {
     pub fn entry(&self) -> Entry {
         self.posting.entry
     }
+
+    /// Whether a price makes it worth something: a token that only marks a debt, and spam, have no value of their own.
+    pub fn has_value(&self) -> bool {
+        match self.entry() {
+            Entry::Mirror | Entry::Ignore => false,
+            Entry::Dispose
+            | Entry::Acquire
+            | Entry::Income
+            | Entry::Expense
+            | Entry::CarryOut
+            | Entry::CarryIn
+            | Entry::MoveOut
+            | Entry::MoveIn
+            | Entry::Lock
+            | Entry::Unlock
+            | Entry::Borrow
+            | Entry::Repay
+            | Entry::Open => true,
+        }
+    }
 }
 
 /// How every unit of a reading is booked, in the order of its postings.

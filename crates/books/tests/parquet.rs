@@ -324,7 +324,7 @@ impl Write for Export {
 
 fn export(count: usize) -> Export {
     let mut export = Export::default();
-    let options = Options { chart: Chart::embedded().unwrap(), coins: BTreeSet::new() };
+    let options = Options { chart: Chart::embedded().unwrap(), coins: BTreeSet::new(), prices: None };
     let taken = Rc::clone(&export.taken);
     let mut rows = readings(count).inspect(|_| taken.set(taken.get() + 1));
     (find("parquet").unwrap().write)(&mut rows, &options, &mut export).unwrap();

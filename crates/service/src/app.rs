@@ -4,6 +4,7 @@ mod counted;
 mod door;
 mod export;
 mod jobs;
+mod journal;
 mod quota;
 mod reader;
 mod readiness;
@@ -27,6 +28,7 @@ use crate::metrics;
 use crate::store::Store;
 pub(crate) use door::{AdmittedCall, Presented, RequestId};
 pub(crate) use jobs::{JobList, JobRequest, JobState, JobStatus, Jobs, Upload, work};
+pub(crate) use journal::{JournalAnswer, JournalRequest};
 pub(crate) use quota::{Asker, QuotaStatus};
 use reader::Sought;
 #[cfg(test)]

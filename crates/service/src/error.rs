@@ -188,7 +188,8 @@ pub(crate) const TABLE: &[ErrorRow] = &[
         400,
         Met::Call,
         "The body is no JSON object, over 1 MiB or of another content type; `hashes` is missing, empty or holds over 100 items; a field has \
-         the wrong type; on the single call, the chain is unknown or not served (the message lists those that are).",
+         the wrong type; on the single call, the chain is unknown or not served (the message lists those that are); on `/v1/journal`, a \
+         result is no classification (the message names its index), or the chart or a price is refused.",
         FIX,
     ),
     row(

@@ -8,7 +8,7 @@ use std::io::Cursor;
 use books::asked::{self, Asked, Hints};
 use engine::TxHash;
 
-use crate::app::{BATCH_ITEMS_MAX, BatchRequest, Item, SingleRequest};
+use crate::app::{BATCH_ITEMS_MAX, BatchRequest, Item, JournalRequest, SingleRequest};
 pub use crate::cli::eval::labels::labels;
 pub use crate::config::config_file;
 use crate::error::ApiError;
@@ -16,6 +16,26 @@ use crate::rest::body::parse;
 #[cfg(test)]
 pub(crate) use requests::config as demo_config;
 pub use requests::{headers, http, mcp};
+
+/// The body of a journal call: two lines for each posting, or a refusal with the code for it.
+pub fn journal_body(bytes: &[u8]) {
+    let answer = parse::<JournalRequest>(bytes).and_then(|request| request.lines());
+    let Ok(answer) = answer else {
+        assert!(matches!(answer, Err(ApiError::InvalidRequest(_))), "{answer:?}");
+        return;
+    };
+    let answer = serde_json::to_value(answer).unwrap_or_default();
+    let lines = answer.get("lines").and_then(serde_json::Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let (pairs, rest) = lines.as_chunks::<2>();
+    assert!(rest.is_empty());
+    for [from, to] in pairs {
+        let amount =
+            |line: &serde_json::Value, name| line[name].as_str().map(|text| text.trim_start_matches('-').to_owned());
+        assert_eq!(amount(from, "quantity"), amount(to, "quantity"));
+        assert_eq!(amount(from, "value"), amount(to, "value"));
+        assert_eq!(from["symbol"], to["symbol"]);
+    }
+}
 
 /// The body of either classify call: 1 to 100 items whose hashes are those that were written, or a refusal with one of the two codes for it.
 pub fn rest_body(bytes: &[u8]) {
@@ -70,6 +90,11 @@ mod tests {
     #[test]
     fn bodies_of_classify_calls() {
         properties(("rest_body", rest_body), Json, 1_000);
+    }
+
+    #[test]
+    fn bodies_of_journal_calls() {
+        properties(("journal_body", journal_body), Json, 500);
     }
 
     #[test]

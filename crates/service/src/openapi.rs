@@ -27,10 +27,22 @@ const ABOUT: &str = include_str!("openapi/about.md");
 const FAILURES: &[(&str, &[u16])] = &[
     ("/v1/classify", &[400, 401, 402, 404, 429, 500, 502]),
     ("/v1/classify-batch", &[400, 401, 402, 429, 500]),
+    ("/v1/journal", &[400, 401, 429, 500]),
     ("/quota-status", &[400, 401, 429]),
 ];
 /// Schemas that callers send; the others are answers.
-const REQUESTS: [&str; 4] = ["SingleRequest", "BatchRequest", "BatchItem", "Policy"];
+const REQUESTS: [&str; 10] = [
+    "SingleRequest",
+    "BatchRequest",
+    "BatchItem",
+    "Policy",
+    "JournalRequest",
+    "JournalPrice",
+    "ChartForm",
+    "Chart",
+    "AccountName",
+    "AccountRow",
+];
 
 /// For one instance, with the chains that it serves, or for any.
 pub(crate) fn document(api: utoipa::openapi::OpenApi, instance: Option<&Reader>) -> Value {
@@ -53,6 +65,7 @@ pub(crate) fn document(api: utoipa::openapi::OpenApi, instance: Option<&Reader>)
             "tags",
             json!([
                 { "name": "Classify", "description": "What a transaction was for tax." },
+                { "name": "Books", "description": "Results as lines of a journal." },
                 { "name": "Quota", "description": "What is left." },
                 { "name": "Reference", "description": "Tables that change rarely." },
                 { "name": "Health", "description": "For operators." },

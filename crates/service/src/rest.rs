@@ -9,7 +9,7 @@ use axum::extract::State;
 use engine::Classification;
 use engine::classification::BatchResponse;
 
-use crate::app::{AdmittedCall, BatchRequest, CategoryList, ChainList, SingleRequest};
+use crate::app::{AdmittedCall, BatchRequest, CategoryList, ChainList, JournalAnswer, JournalRequest, SingleRequest};
 use crate::error::ApiError;
 use crate::web::Web;
 use body::{JsonAnswer, JsonBody};
@@ -53,6 +53,26 @@ pub(crate) async fn classify_batch(
 ) -> Result<JsonAnswer, ApiError> {
     let results = web.app.classify_batch(call, request.items()?).await?;
     JsonAnswer::written(|bytes| BatchResponse::of(results).write_json(bytes))
+}
+
+/// Journal lines for results that you have
+///
+/// By a chart of accounts and your prices. Counts as one request of the rate limit and is free of quota: nothing is classified. Each posting is two lines that
+/// cancel, so quantities balance for each asset. Values come from your prices alone; where none fits, the line has no value and says so.
+#[utoipa::path(
+    post,
+    path = "/v1/journal",
+    tag = "Books",
+    request_body = JournalRequest,
+    responses((status = 200, description = "The lines, in the order of the results.", body = JournalAnswer)),
+    security(("key" = [])),
+)]
+pub(crate) async fn journal(
+    _: AdmittedCall,
+    JsonBody(request): JsonBody<JournalRequest>,
+) -> Result<JsonAnswer, ApiError> {
+    let answer = request.lines()?;
+    JsonAnswer::written(|bytes| serde_json::to_writer(bytes, &answer))
 }
 
 /// The chains that this instance serves

@@ -56,6 +56,7 @@ pub(crate) fn keyed_routes() -> OpenApiRouter<Web> {
     OpenApiRouter::new()
         .routes(routes!(rest::classify))
         .routes(routes!(rest::classify_batch))
+        .routes(routes!(rest::journal))
         .routes(routes!(rest::jobs::create))
 }
 

@@ -100,6 +100,30 @@ fn refer_to_defs(value: &mut Value) {
     }
 }
 
+/// Drops what a bundled schema no longer refers to.
+pub(crate) fn drop_unused_defs(whole: &mut Map<String, Value>) {
+    let Some(Value::Object(defs)) = whole.remove("$defs") else { return };
+    let mut kept = Map::new();
+    let mut unread: Vec<String> = whole.values().flat_map(names).collect();
+    while let Some(name) = unread.pop() {
+        if let Some(part) = defs.get(&name).filter(|_| !kept.contains_key(&name)) {
+            unread.extend(names(part));
+            kept.insert(name, part.clone());
+        }
+    }
+    whole.insert("$defs".to_owned(), Value::Object(kept));
+}
+
+/// Names of the parts that a schema refers to.
+fn names(value: &Value) -> Vec<String> {
+    match value {
+        Value::String(target) => target.strip_prefix("#/$defs/").map(str::to_owned).into_iter().collect(),
+        Value::Object(fields) => fields.values().flat_map(names).collect(),
+        Value::Array(items) => items.iter().flat_map(names).collect(),
+        _ => Vec::new(),
+    }
+}
+
 /// In an answer, what is optional is absent and never null.
 pub(crate) fn drop_optional_nulls(schema: &mut Value) {
     let required: Vec<String> = match schema.get("required") {

@@ -4,8 +4,27 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 from typing_extensions import TypeAliasType
+
+
+class AccountName(BaseModel):
+    """
+    The wallet's own account.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    account: Annotated[str, Field(max_length=256)]
+    """
+    Parts between colons; `{wallet}`, `{chain}`, `{protocol}` and `{category}` stand for those of the posting.
+    """
+    code: Annotated[str | None, Field(max_length=64)] = None
+    """
+    For ledgers that number their accounts.
+    """
+
 
 Billing = TypeAliasType("Billing", Literal["billable", "free"] | str)
 """
@@ -166,6 +185,34 @@ class JobStatus(BaseModel):
     """
 
 
+class JournalPrice(BaseModel):
+    """
+    One price of one asset.
+    """
+
+    asset: str
+    """
+    The symbol of a native coin, or a token's address; an NFT is its contract's address, a slash and its id. A token's symbol is nobody's: it never names
+    one.
+    """
+    chain: str | None = None
+    """
+    Slug of the chain, where the price is for one chain alone. It goes before a price for all.
+    """
+    currency: str
+    """
+    Three letters, as in ISO 4217.
+    """
+    price: Annotated[str, Field(pattern="^[0-9]{1,30}(\\.[0-9]{1,30})?$")]
+    """
+    Of one whole unit: a plain decimal in a string.
+    """
+    time: str
+    """
+    ISO 8601. Without an offset it is UTC; a bare date is its midnight. The price holds for transactions of less than 24 hours after it.
+    """
+
+
 LedgerAction = TypeAliasType("LedgerAction", Literal["dispose_and_acquire", "recognize_income", "carry_basis", "move", "lock", "unlock", "pledge_collateral", "release_collateral", "open_liability", "close_liability", "expense_fee", "write_off", "no_entry", "ignore", "review"] | str)
 """
 What to do with it in a ledger.
@@ -293,6 +340,38 @@ Wallet = TypeAliasType(
 """
 An EVM address, `0x` and 40 hex digits, or a Solana address in base58. Solana addresses that begin with several zero bytes are taken too, though the pattern leaves them out.
 """
+
+
+class AccountRow(BaseModel):
+    """
+    What a row leaves out fits anything.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    account: Annotated[str, Field(max_length=256)]
+    """
+    As with the wallet's account.
+    """
+    asset: list[str] | None = None
+    """
+    The token's address, or the symbol of the native coin.
+    """
+    category: list[Category] | None = None
+    code: Annotated[str | None, Field(max_length=64)] = None
+    """
+    For ledgers that number their accounts.
+    """
+    entry: list[PostingEntry] | None = None
+    protocol: list[str] | None = None
+    """
+    Display names of protocols.
+    """
+    wallet: list[str] | None = None
+    """
+    Addresses whose view the result is.
+    """
 
 
 class Alternate(BaseModel):
@@ -437,6 +516,28 @@ class ChainRow(BaseModel):
     """
 
 
+class Chart(BaseModel):
+    """
+    A chart of accounts: the first row that fits a posting names the account on its other side. `accounts.toml` has the one that is taken when there is none.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    account: Annotated[list[AccountRow], Field(max_length=1000)]
+    tax_rate: str | None = None
+    """
+    For Xero, which wants one on every line: the name of a rate without tax, as the organisation has it. `Tax Exempt` when absent.
+    """
+    wallet: AccountName
+
+
+ChartForm = TypeAliasType("ChartForm", str | Chart)
+"""
+As TOML, in the form of `accounts.toml`, or the same as JSON.
+"""
+
+
 class Evidence(BaseModel):
     """
     What one source said of the transaction.
@@ -498,6 +599,83 @@ class JobList(BaseModel):
     next: str | None
     """
     Give it as `before` for the next page; null on the last.
+    """
+
+
+class JournalLine(BaseModel):
+    """
+    One side of a posting. The two sides of each cancel, so that the quantities of a result add up to zero for each asset.
+    """
+
+    account: str
+    """
+    Name of the account, by the chart.
+    """
+    account_code: str | None = None
+    """
+    Code of the account, where the chart has one.
+    """
+    category: Category
+    chain: str | None
+    """
+    Slug of the chain.
+    """
+    currency: str | None = None
+    """
+    Of `value` and `price`.
+    """
+    entry: PostingEntry
+    hash: str | None
+    """
+    Hash of the transaction.
+    """
+    needs_review: bool
+    """
+    True when a person must look at the whole result before it is booked.
+    """
+    price: Annotated[str | None, Field(pattern="^[0-9]+(\\.[0-9]+)?$")] = None
+    """
+    Of one whole unit, as it was given.
+    """
+    price_time: str | None = None
+    """
+    The time of the price, which is at or before the transaction's: RFC 3339, UTC.
+    """
+    quantity: Annotated[str, Field(pattern="^-?[0-9]+(\\.[0-9]+)?$")]
+    """
+    Exact decimal; negative where it leaves the account.
+    """
+    step: Annotated[int | None, Field(ge=0)]
+    """
+    `leg_index` of the step that the posting belongs to; null where the result has no steps, and for gas.
+    """
+    symbol: str
+    """
+    A stranger's word, except on the native coin: escape it.
+    """
+    time: str | None = None
+    """
+    When the transaction happened: RFC 3339, UTC.
+    """
+    token_address: str | None = None
+    """
+    Absent on the native coin.
+    """
+    token_id: str | None = None
+    """
+    NFTs only.
+    """
+    unpriced: bool | None = None
+    """
+    True where a price is missing. Absent otherwise, and on debt tokens and spam, which have no value of their own.
+    """
+    value: Annotated[str | None, Field(pattern="^-?[0-9]+(\\.[0-9]+)?$")] = None
+    """
+    Quantity times price, exactly; with its sign. Absent where no price was given that fits.
+    """
+    wallet: str | None = None
+    """
+    The address whose view the result is.
     """
 
 
@@ -758,6 +936,50 @@ class GreyRow(BaseModel):
     What the positions rest on.
     """
     when: GreyCondition | None
+
+
+class JournalAnswer(BaseModel):
+    """
+    Lines of a journal. Informational only, not tax advice.
+    """
+
+    api_version: Annotated[str, Field(pattern="^v1$")]
+    """
+    Always `v1`.
+    """
+    lines: list[JournalLine]
+    """
+    Two for each posting, in the order of the results.
+    """
+    skipped: Annotated[int, Field(ge=0)]
+    """
+    Results with `error`, which have no lines.
+    """
+    unpriced: Annotated[int, Field(ge=0)]
+    """
+    Lines for which a price is missing.
+    """
+
+
+class JournalRequest(BaseModel):
+    """
+    Results, and what to make lines of them by. Unknown fields are ignored; null is absent.
+    """
+
+    chart: ChartForm | None = None
+    currency: str | None = None
+    """
+    The currency, where `prices` are in several.
+    """
+    prices: Annotated[list[JournalPrice] | None, Field(max_length=10000)] = None
+    """
+    Where there is none, lines have quantities and no values.
+    """
+    results: Annotated[list[Classification], Field(max_length=100, min_length=1)]
+    """
+    As `/v1/classify` or `/v1/classify-batch` answered them, or as you corrected them. Together at most 1,000 postings. One with `error` is not booked, and is
+    counted in `skipped`.
+    """
 
 
 class BatchResponse(BaseModel):

@@ -6,16 +6,16 @@ use std::io::{self, Write};
 use engine::Classification;
 use engine::classification::AssetLeg;
 
-use super::journal::{self, Dialect};
+use super::journal::{self, Dialect, LedgerLine};
 use super::{Options, Rows};
 use crate::cell::one_line;
 use crate::chart::Booked;
 
-const DIALECT: Dialect = Dialect { account, open, commodity, head, line };
+const DIALECT: Dialect = Dialect { account, open, commodity, head, currency, line };
 
 pub(super) fn write(rows: Rows<'_>, options: &Options, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"option \"title\" \"taxon\"\n\n")?;
-    journal::write(&DIALECT, rows, &options.chart, out)
+    journal::write(&DIALECT, rows, options, out)
 }
 
 /// Parts begin with a capital or a digit and go on with letters, digits and dashes.
@@ -50,8 +50,21 @@ fn head(date: &str, row: &Classification) -> String {
     out
 }
 
-fn line(account: &str, amount: &str, commodity: &str) -> String {
-    format!("  {account}  {amount} {commodity}\n")
+/// Beancount needs no word of it.
+fn currency(_: &str) -> String {
+    String::new()
+}
+
+fn line(line: &LedgerLine<'_>) -> String {
+    let LedgerLine { account, amount, commodity, priced } = line;
+    match priced {
+        Some((priced, currency)) => format!(
+            "  {account}  {amount} {commodity} @ {} {currency}\n    price-time: \"{}\"\n",
+            priced.price.text(),
+            priced.time
+        ),
+        None => format!("  {account}  {amount} {commodity}\n"),
+    }
 }
 
 fn quoted(text: &str) -> String {

@@ -7,10 +7,10 @@ use engine::{Account, Classification};
 
 use super::{Options, Rows};
 use crate::cell::{one_line, tamed};
-use crate::chart::Chart;
-use crate::line::{Line, lines, side, taxable};
+use crate::journal::{Booking, bookings};
+use crate::line::{side, taxable};
 
-pub(super) const COLUMNS: [&str; 25] = [
+pub(super) const COLUMNS: [&str; 29] = [
     "time",
     "hash",
     "chain",
@@ -36,36 +36,40 @@ pub(super) const COLUMNS: [&str; 25] = [
     "description",
     "review_note",
     "engine",
+    "value",
+    "currency",
+    "price",
+    "price_time",
 ];
 
 /// A reading that moved nothing has one row without a posting.
 pub(super) fn csv(rows: Rows<'_>, options: &Options, out: &mut dyn Write) -> io::Result<()> {
-    let chart = &options.chart;
+    let currency = options.prices.as_ref().map_or("", |prices| prices.currency());
     let mut table = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(out);
     table.write_record(COLUMNS)?;
     for row in rows {
         let row = row?;
-        let mut is_empty = true;
-        for line in lines(&row) {
-            is_empty = false;
-            table.write_record(cells(&row, Some(&line), chart).map(tamed))?;
+        let bookings = bookings(&row, options.rules()).map_err(io::Error::other)?;
+        for booking in &bookings {
+            table.write_record(cells(&row, Some(booking), currency).map(tamed))?;
         }
-        if is_empty {
-            table.write_record(cells(&row, None, chart).map(tamed))?;
+        if bookings.is_empty() {
+            table.write_record(cells(&row, None, currency).map(tamed))?;
         }
     }
     table.flush()
 }
 
 /// In the order of the columns; what is not known is empty.
-pub(super) fn cells(row: &Classification, line: Option<&Line<'_>>, chart: &Chart) -> [String; COLUMNS.len()] {
+pub(super) fn cells(row: &Classification, booking: Option<&Booking<'_>>, currency: &str) -> [String; COLUMNS.len()] {
     let text = |text: Option<&str>| one_line(text.unwrap_or_default());
     let account = |account: Option<Account>| account.map(|account| account.to_string()).unwrap_or_default();
+    let line = booking.map(|booking| &booking.line);
     let posting = line.map(|line| line.posting);
     let leg = line.map(|line| line.leg);
-    let booked = line.and_then(|line| chart.other(line));
-    let name = booked.as_ref().map(|booked| booked.parts.join(":"));
-    let code = booked.as_ref().and_then(|booked| booked.code.as_deref());
+    let booked = booking.map(Booking::other);
+    let code = booked.and_then(|booked| booked.code.as_deref());
+    let priced = booking.and_then(|booking| booking.priced.as_ref());
     [
         row.block.as_ref().map(|block| block.timestamp.clone()).unwrap_or_default(),
         row.hash.clone().unwrap_or_default(),
@@ -77,11 +81,11 @@ pub(super) fn cells(row: &Classification, line: Option<&Line<'_>>, chart: &Chart
         text(leg.map(|leg| leg.shown_symbol())),
         account(leg.and_then(|leg| leg.token_address)),
         text(leg.and_then(|leg| leg.token_id.as_deref())),
-        account(line.and_then(Line::counterparty)),
+        account(line.and_then(|line| line.counterparty())),
         posting.map_or("", |posting| posting.category.name()).to_owned(),
         posting.map_or("", |posting| posting.treatment.name()).to_owned(),
         posting.map_or("", |posting| taxable(posting.taxable)).to_owned(),
-        text(name.as_deref()),
+        text(booked.map(|booked| booked.name()).as_deref()),
         text(code),
         row.category.name().to_owned(),
         row.treatment.name().to_owned(),
@@ -92,6 +96,10 @@ pub(super) fn cells(row: &Classification, line: Option<&Line<'_>>, chart: &Chart
         text(row.description.as_deref()),
         text(row.review_note.as_deref()),
         row.engine.clone(),
+        priced.map(|priced| priced.value.text()).unwrap_or_default(),
+        priced.map(|_| currency.to_owned()).unwrap_or_default(),
+        priced.map(|priced| priced.price.text()).unwrap_or_default(),
+        priced.map(|priced| priced.time.clone()).unwrap_or_default(),
     ]
 }
 

@@ -6,15 +6,15 @@ use std::io::{self, Write};
 use engine::Classification;
 use engine::classification::AssetLeg;
 
-use super::journal::{self, Dialect};
+use super::journal::{self, Dialect, LedgerLine};
 use super::{Options, Rows};
 use crate::cell::one_line;
 use crate::chart::Booked;
 
-const DIALECT: Dialect = Dialect { account, open, commodity, head, line };
+const DIALECT: Dialect = Dialect { account, open, commodity, head, currency, line };
 
 pub(super) fn write(rows: Rows<'_>, options: &Options, out: &mut dyn Write) -> io::Result<()> {
-    journal::write(&DIALECT, rows, &options.chart, out)
+    journal::write(&DIALECT, rows, options, out)
 }
 
 /// Two spaces end an account's name, and brackets around it make it virtual.
@@ -49,8 +49,20 @@ fn head(date: &str, row: &Classification) -> String {
     out
 }
 
-fn line(account: &str, amount: &str, commodity: &str) -> String {
-    format!("    {account}  {amount} \"{commodity}\"\n")
+fn currency(currency: &str) -> String {
+    format!("commodity \"{currency}\"\n")
+}
+
+fn line(line: &LedgerLine<'_>) -> String {
+    let LedgerLine { account, amount, commodity, priced } = line;
+    match priced {
+        Some((priced, currency)) => format!(
+            "    {account}  {amount} \"{commodity}\" @ {} \"{currency}\"  ; price-time: {}\n",
+            priced.price.text(),
+            priced.time
+        ),
+        None => format!("    {account}  {amount} \"{commodity}\"\n"),
+    }
 }
 
 /// One line in which nothing begins a comment or ends a name.

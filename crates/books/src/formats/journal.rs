@@ -8,9 +8,11 @@ use engine::Classification;
 use engine::asset::NftKind;
 use engine::classification::AssetLeg;
 
-use super::Rows;
-use crate::chart::{Booked, Chart};
+use super::{Options, Rows};
+use crate::chart::Booked;
+use crate::journal::bookings;
 use crate::line::lines;
+use crate::prices::Priced;
 
 /// Letters and digits of a symbol that a commodity keeps; the contract tells the rest apart.
 const SYMBOL_CHARS_MAX: usize = 7;
@@ -30,8 +32,19 @@ pub(super) struct Dialect {
     pub commodity: fn(&str, &str, &AssetLeg) -> String,
     /// What comes before the lines of an entry.
     pub head: fn(&str, &Classification) -> String,
-    /// One line: account, amount with its sign, commodity.
-    pub line: fn(&str, &str, &str) -> String,
+    /// The currency of prices, before anything else.
+    pub currency: fn(&str) -> String,
+    pub line: fn(&LedgerLine<'_>) -> String,
+}
+
+/// One line of an entry.
+pub(super) struct LedgerLine<'a> {
+    pub account: &'a str,
+    /// With its sign.
+    pub amount: &'a str,
+    pub commodity: &'a str,
+    /// The price of one unit, and its currency. Both lines of a posting have the same one, so that they cancel in the currency too.
+    pub priced: Option<(&'a Priced, &'a str)>,
 }
 
 /// One thing that is moved from one account to another.
@@ -40,34 +53,41 @@ struct Pair {
     to: String,
     amount: String,
     commodity: String,
+    priced: Option<Priced>,
 }
 
-pub(super) fn write(dialect: &Dialect, rows: Rows<'_>, chart: &Chart, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(dialect: &Dialect, rows: Rows<'_>, options: &Options, out: &mut dyn Write) -> io::Result<()> {
+    let currency = options.prices.as_ref().map(|prices| prices.currency());
+    if let Some(currency) = currency {
+        out.write_all((dialect.currency)(currency).as_bytes())?;
+    }
     let mut accounts = BTreeSet::new();
     let mut commodities = BTreeSet::new();
     for row in rows {
         let row = row?;
         let date = row.block.as_ref().and_then(|block| block.timestamp.get(..DATE_CHARS)).unwrap_or("1970-01-01");
         let mut pairs = Vec::new();
-        for line in lines(&row) {
-            let other = chart.other(&line).ok_or_else(|| io::Error::other("the chart has no account for a posting"))?;
-            let (wallet, other) = ((dialect.account)(&chart.wallet(&line)), (dialect.account)(&other));
-            let commodity = commodity(line.leg);
+        for booking in bookings(&row, options.rules()).map_err(io::Error::other)? {
+            let (from, to) = ((dialect.account)(booking.from()), (dialect.account)(booking.to()));
+            let leg = booking.line.leg;
+            let commodity = commodity(leg);
             if commodities.insert(commodity.clone()) {
-                out.write_all((dialect.commodity)(date, &commodity, line.leg).as_bytes())?;
+                out.write_all((dialect.commodity)(date, &commodity, leg).as_bytes())?;
             }
-            for account in [&wallet, &other] {
+            for account in [&from, &to] {
                 if accounts.insert(account.clone()) {
                     out.write_all((dialect.open)(date, account).as_bytes())?;
                 }
             }
-            let (from, to) = if line.is_out() { (wallet, other) } else { (other, wallet) };
-            pairs.push(Pair { from, to, amount: line.posting.amount.clone(), commodity });
+            let amount = booking.line.posting.amount.clone();
+            pairs.push(Pair { from, to, amount, commodity, priced: booking.priced });
         }
         out.write_all((dialect.head)(date, &row).as_bytes())?;
-        for Pair { from, to, amount, commodity } in &pairs {
-            out.write_all((dialect.line)(from, &format!("-{amount}"), commodity).as_bytes())?;
-            out.write_all((dialect.line)(to, amount, commodity).as_bytes())?;
+        for Pair { from, to, amount, commodity, priced } in &pairs {
+            let priced = priced.as_ref().zip(currency);
+            for (account, amount) in [(from, &format!("-{amount}")), (to, amount)] {
+                out.write_all((dialect.line)(&LedgerLine { account, amount, commodity, priced }).as_bytes())?;
+            }
         }
         out.write_all(b"\n")?;
     }

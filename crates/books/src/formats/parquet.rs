@@ -13,19 +13,20 @@ use parquet::schema::types::{Type, TypePtr};
 
 use super::everything::{COLUMNS, cells};
 use super::{Options, Rows};
-use crate::line::lines;
+use crate::journal::bookings;
 
 /// Rows that are held before they are written together. A row is about 1 KiB.
 const GROUP_ROWS_MAX: usize = 16_384;
 const GROUP_BYTES_MAX: usize = 32 << 20;
 
 /// Columns that are not text. Amounts are: they have up to 78 digits, and a `DECIMAL` has 38 in DuckDB and Spark.
-const TYPED: [(&str, Kind); 5] = [
+const TYPED: [(&str, Kind); 6] = [
     ("time", Kind::Time),
     ("taxable", Kind::Truth),
     ("row_taxable", Kind::Truth),
     ("confidence", Kind::Number),
     ("needs_review", Kind::Truth),
+    ("price_time", Kind::Time),
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,16 +46,16 @@ pub(super) fn write(rows: Rows<'_>, options: &Options, out: &mut dyn Write) -> i
     let schema = schema().map_err(io::Error::other)?;
     let mut file =
         SerializedFileWriter::new(written.clone(), schema, Arc::new(properties)).map_err(io::Error::other)?;
+    let currency = options.prices.as_ref().map_or("", |prices| prices.currency());
     let mut group = Group::new();
     for row in rows {
         let row = row?;
-        let mut is_empty = true;
-        for line in lines(&row) {
-            is_empty = false;
-            group.push(cells(&row, Some(&line), &options.chart))?;
+        let bookings = bookings(&row, options.rules()).map_err(io::Error::other)?;
+        for booking in &bookings {
+            group.push(cells(&row, Some(booking), currency))?;
         }
-        if is_empty {
-            group.push(cells(&row, None, &options.chart))?;
+        if bookings.is_empty() {
+            group.push(cells(&row, None, currency))?;
         }
         if group.rows >= GROUP_ROWS_MAX || group.bytes >= GROUP_BYTES_MAX {
             write_group(&mut file, &group).map_err(io::Error::other)?;

@@ -3,6 +3,7 @@
 //! Readings are kept in a file beside the output until the output is written, so that a run that was stopped goes on with `--resume`.
 
 mod part;
+mod unpriced;
 mod wallets;
 
 use std::fmt::Write as _;
@@ -16,6 +17,7 @@ use anyhow::{Context, bail, ensure};
 use books::asked::{self, Asked, FILE_BYTES_MAX, Hints, Understood};
 use books::chart::Chart;
 use books::formats::{self, FORMATS, Format, Options};
+use books::prices::Prices;
 use engine::{Account, Question};
 use indicatif::{ProgressBar, ProgressStyle};
 use jiff::civil::Date;
@@ -25,6 +27,7 @@ use super::terminal::{print, safe};
 use crate::app::{self, BATCH_ITEMS_MAX, DISCLAIMER, Demo, Item, Reader};
 use crate::config::Config;
 use part::Part;
+use unpriced::Unpriced;
 
 const PROGRESS: &str = "{bar:32} {pos} of {len} rows, {per_sec}, {eta} left, {msg}";
 /// The code of a row whose wallet is no part of the transaction.
@@ -64,6 +67,12 @@ pub(super) struct Args {
     /// A chart of accounts of your own
     #[arg(long, value_name = "FILE")]
     chart: Option<PathBuf>,
+    /// A CSV of prices (time, asset, currency, price), by which postings get values
+    #[arg(long, value_name = "FILE")]
+    prices: Option<PathBuf>,
+    /// The currency, where the prices are in several
+    #[arg(long, value_name = "CODE", requires = "prices")]
+    currency: Option<String>,
     /// Go on where an earlier run stopped, and try again what failed
     #[arg(long)]
     resume: bool,
@@ -109,6 +118,8 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
     check_arguments(args, wallets.is_some())?;
     let period = wallets::period(args.from, args.to)?;
     let chart = chart(args.chart.as_deref())?;
+    check_format(args, &chart)?;
+    let prices = prices(args)?;
     let reader = Arc::new(app::reader(config, if args.demo { Demo::On } else { Demo::Off }, None)?);
     let rows = match &wallets {
         Some(wallets) => wallets::rows(&reader, wallets, args.chain.as_deref(), period).await?,
@@ -127,8 +138,9 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
         bail!("stopped after {} rows; the same command with --resume goes on", part.len());
     }
     let coins = reader.coin_symbols();
-    let written = write_out(&part, &rows, args, &Options { chart, coins })?;
+    let (written, unpriced) = write_out(&part, &rows, args, &Options { chart, coins, prices })?;
     print(&written);
+    print(&unpriced.told());
     if outcome.unconcerned_count > 0 {
         let count = outcome.unconcerned_count;
         print(&format!("{count} transactions are listed of a wallet that is no part of them, and left out\n"));
@@ -143,6 +155,10 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
     if outcome.failed_count > 0 {
         bail!("{} rows could not be classified; the same command with --resume tries them again", outcome.failed_count);
     }
+    let left_out = left_out(args.format, &unpriced);
+    if left_out > 0 {
+        bail!("{left_out} transactions are left out for want of a price; add the prices, and say --resume");
+    }
     part.remove()?;
     Ok(ExitCode::SUCCESS)
 }
@@ -151,6 +167,28 @@ fn chart(path: Option<&Path>) -> anyhow::Result<Chart> {
     let Some(path) = path else { return Ok(Chart::embedded()?) };
     let text = std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
     Chart::parse(&text).with_context(|| path.display().to_string())
+}
+
+fn check_format(args: &Args, chart: &Chart) -> anyhow::Result<()> {
+    let (format, has_prices) = (args.format, args.prices.is_some());
+    ensure!(has_prices || !format.needs_prices(), "{} is in a currency: it needs --prices FILE", format.name);
+    ensure!(!has_prices || format.takes_prices(), "{} takes no prices: leave --prices out", format.name);
+    match chart.without_code().filter(|_| format.needs_codes()) {
+        Some(account) => bail!("{} knows accounts by their codes, and the chart has none for {account}", format.name),
+        None => Ok(()),
+    }
+}
+
+/// Transactions that a format in a currency has no price for.
+fn left_out(format: &Format, unpriced: &Unpriced) -> usize {
+    if format.needs_prices() { unpriced.transactions } else { 0 }
+}
+
+fn prices(args: &Args) -> anyhow::Result<Option<Prices>> {
+    let Some(path) = args.prices.as_deref() else { return Ok(None) };
+    let file = File::open(path).with_context(|| format!("{} cannot be read", path.display()))?;
+    let prices = Prices::read(file, args.currency.as_deref()).with_context(|| path.display().to_string())?;
+    Ok(Some(prices))
 }
 
 /// What the table asks for, with the chains by their own names. How it was understood is told.
@@ -305,7 +343,7 @@ fn item(row: &Asked, question: &Question) -> Item {
 }
 
 /// Whole or not at all: a file that is half written is never taken for the export.
-fn write_out(part: &Part, asked: &[Asked], args: &Args, options: &Options) -> anyhow::Result<String> {
+fn write_out(part: &Part, asked: &[Asked], args: &Args, options: &Options) -> anyhow::Result<(String, Unpriced)> {
     let shown = args.out.display();
     let name = args.out.file_name().unwrap_or_default().to_string_lossy();
     let beside = folder_of(&args.out).join(format!(".{name}.{}.new", std::process::id()));
@@ -313,14 +351,19 @@ fn write_out(part: &Part, asked: &[Asked], args: &Args, options: &Options) -> an
     let mut out = BufWriter::new(file);
     let mut count = 0_usize;
     let mut reviews = 0_usize;
+    let mut unpriced = Unpriced::default();
     let mut rows = part.rows(asked)?.inspect(|row| {
         count = count.saturating_add(1);
         reviews = reviews.saturating_add(usize::from(row.as_ref().is_ok_and(|row| row.needs_review)));
+        if let (Ok(row), Some(_)) = (row, &options.prices) {
+            unpriced.note(row, options.rules());
+        }
     });
     (args.format.write)(&mut rows, options, &mut out).with_context(|| format!("{shown} cannot be written"))?;
     out.flush()?;
     out.get_ref().sync_all()?;
     std::fs::rename(&beside, &args.out).with_context(|| format!("{shown} cannot be written"))?;
     drop(rows);
-    Ok(format!("{count} rows in {shown} ({}), {reviews} of them for review\n", args.format.name))
+    let count = count.saturating_sub(left_out(args.format, &unpriced));
+    Ok((format!("{count} rows in {shown} ({}), {reviews} of them for review\n", args.format.name), unpriced))
 }

@@ -13,10 +13,12 @@ use serde_path_to_error::{Path, Segment};
 use utoipa::ToSchema;
 
 use super::answer::{AgentBatch, Fields, batch};
-use crate::app::{BatchRequest, ChainList, DISCLAIMER, KnownAddress, QuotaStatus, RequestId};
+use crate::app::{
+    BatchRequest, ChainList, DISCLAIMER, JournalAnswer, JournalRequest, KnownAddress, QuotaStatus, RequestId,
+};
 use crate::auth::Caller;
 use crate::error::{ApiError, Invalid};
-use crate::schema::{HashText, WalletText, bundle, drop_optional_nulls};
+use crate::schema::{HashText, WalletText, bundle, drop_optional_nulls, drop_unused_defs};
 use crate::web::Web;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,17 +28,19 @@ pub(super) enum ToolName {
     ListChains,
     ExplainCategory,
     LookupContract,
+    MapToChartOfAccounts,
 }
 
 /// Agents act on answers without a person: below this confidence the answer is left to review.
 const REVIEW_BELOW: u8 = 70;
 
-const ALL: [ToolName; 5] = [
+const ALL: [ToolName; 6] = [
     ToolName::ClassifyBatch,
     ToolName::QuotaStatus,
     ToolName::ListChains,
     ToolName::ExplainCategory,
     ToolName::LookupContract,
+    ToolName::MapToChartOfAccounts,
 ];
 
 /// An answer for programs, and the same for readers, in the order of its fields.
@@ -94,6 +98,7 @@ impl ToolName {
             Self::ListChains => "list_chains",
             Self::ExplainCategory => "explain_category",
             Self::LookupContract => "lookup_contract",
+            Self::MapToChartOfAccounts => "map_to_chart_of_accounts",
         }
     }
 
@@ -104,6 +109,7 @@ impl ToolName {
             Self::ListChains => "Served chains",
             Self::ExplainCategory => "What a category means for tax",
             Self::LookupContract => "What is known of a contract or program",
+            Self::MapToChartOfAccounts => "Journal lines by a chart of accounts",
         }
     }
 
@@ -128,6 +134,11 @@ impl ToolName {
                  says only that no pack knows it. Free."
                     .to_owned()
             }
+            Self::MapToChartOfAccounts => format!(
+                "Journal lines for 1 to 100 results of `classify_batch`, whole and unchanged (not as `summary`): account, exact signed quantity, and a value \
+                 where a price in `prices` fits. Quantities balance for each asset. Never make up a price: a line with `unpriced` has none, and lines with \
+                 `needs_review` are for a person. Counts as a request, free of quota. {DISCLAIMER}"
+            ),
         }
     }
 
@@ -138,6 +149,7 @@ impl ToolName {
             Self::ListChains => (bundle::<NoArguments>(), answer::<ChainList>()),
             Self::ExplainCategory => (bundle::<CategoryArguments>(), answer::<CategoryRow>()),
             Self::LookupContract => (bundle::<ContractArguments>(), answer::<KnownAddress>()),
+            Self::MapToChartOfAccounts => (journal_arguments(), answer::<JournalAnswer>()),
         }
     }
 
@@ -199,6 +211,10 @@ impl ToolName {
                     .map_err(|error| ApiError::invalid_request(format!("`address`: {error}")))?;
                 told(&web.app.reader.lookup(address, chain.as_deref())?)
             }
+            Self::MapToChartOfAccounts => {
+                web.app.admit(caller, request_id).await?;
+                told(&read::<JournalRequest>(&arguments)?.lines()?)
+            }
         }
     }
 }
@@ -216,6 +232,16 @@ fn batch_arguments() -> Map<String, Value> {
             whole.extend(more.clone());
         }
     }
+    schema
+}
+
+/// The body of `POST /v1/journal`. Results are told as objects: their whole schema is on `classify_batch`, whose answers they are.
+fn journal_arguments() -> Map<String, Value> {
+    let mut schema = bundle::<JournalRequest>();
+    if let Some(Value::Object(results)) = schema.get_mut("properties").and_then(|all| all.get_mut("results")) {
+        results.insert("items".to_owned(), serde_json::json!({ "type": "object" }));
+    }
+    drop_unused_defs(&mut schema);
     schema
 }
 

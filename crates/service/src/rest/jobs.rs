@@ -9,7 +9,7 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{ConnectInfo, Path, Query, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use books::formats::{self, FORMATS, Format};
+use books::formats::{self, Format};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -162,7 +162,7 @@ pub(crate) async fn cancel(
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ResultsQuery {
-    /// One of the formats of `taxon bulk`, such as `jsonl`, `koinly` or `beancount`; `csv` when absent.
+    /// One of the formats of `taxon bulk` that need no prices, such as `jsonl`, `koinly` or `beancount`; `csv` when absent.
     #[param(nullable = false)]
     pub(crate) format: Option<String>,
 }
@@ -206,8 +206,9 @@ async fn asker(
 
 pub(crate) fn format(name: Option<&str>) -> Result<&'static Format, ApiError> {
     let name = name.unwrap_or(DEFAULT_FORMAT);
-    formats::find(name).ok_or_else(|| {
-        let known: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+    // A job has no prices.
+    formats::without_prices().find(|format| format.name == name).ok_or_else(|| {
+        let known: Vec<&str> = formats::without_prices().map(|format| format.name).collect();
         ApiError::invalid_request(format!("`format` is one of {}", known.join(", ")))
     })
 }

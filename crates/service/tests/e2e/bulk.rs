@@ -130,13 +130,162 @@ fn every_posting_is_a_row_that_a_spreadsheet_can_read() {
     assert_eq!(entries, expected);
 }
 
+/// Prices of the coin and of the demo dollar for the day of the demo chain.
+const PRICES: &str = "time,asset,currency,price\n2026-01-01,ETH,USD,2983.07\n2026-01-01,SOL,USD,150.5\n\
+    2026-01-01,0x5fbdb2315678afecb367f032d93f642f64180aa3,USD,0.9995\n";
+
+fn priced(folder: &TempDir) -> String {
+    let path = folder.path().join("prices.csv");
+    std::fs::write(&path, PRICES).unwrap();
+    path.display().to_string()
+}
+
+#[test]
+fn ledgers_balance_with_prices_and_tell_their_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let prices = priced(&folder);
+    let (beancount, output) = export(&folder, "beancount", &["--prices", &prices]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said(&output).contains(" have no price\n  no price  "), "{}", said(&output));
+    judged(&root().join("target/ledgers/venv/bin/bean-check"), &[beancount.to_str().unwrap()]);
+    let (journal, output) = export(&folder, "hledger", &["--prices", &prices]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let path = journal.to_str().unwrap();
+    judged(Path::new("hledger"), &["-f", path, "check", "--strict"]);
+    for (program, arguments) in [("hledger", &["balance", "-B"][..]), ("ledger", &["balance"][..])] {
+        let balance = judged(Path::new(program), &[&["-f", path], arguments].concat());
+        assert_eq!(balance.lines().last().map(str::trim), Some("0"), "{program}: {balance}");
+    }
+    for (file, line) in [
+        (&beancount, "  -0.8 ETH @ 2983.07 USD\n    price-time: \"2026-01-01T00:00:00Z\"\n"),
+        (&journal, "  -0.8 \"ETH\" @ 2983.07 \"USD\"  ; price-time: 2026-01-01T00:00:00Z\n"),
+    ] {
+        let text = std::fs::read_to_string(file).unwrap();
+        assert!(text.contains(line), "{}", file.display());
+    }
+}
+
+/// Rows of a table, by their columns.
+fn read_table(path: &Path) -> Vec<BTreeMap<String, String>> {
+    csv::Reader::from_path(path).unwrap().deserialize().map(Result::unwrap).collect()
+}
+
+#[test]
+fn every_posting_has_its_value_and_the_prices_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, _) = export(&folder, "csv", &["--prices", &priced(&folder), "--currency", "usd"]);
+    let swap = demo_scenario().named("v2_swap_eth_in").hash.clone();
+    let rows = read_table(&out);
+    let told: Vec<[&str; 4]> = rows
+        .iter()
+        .filter(|row| row["hash"] == swap)
+        .map(|row| ["value", "currency", "price", "price_time"].map(|column| row[column].as_str()))
+        .collect();
+    let day = "2026-01-01T00:00:00Z";
+    let expected = [
+        ["2386.456", "USD", "2983.07", day],
+        ["2385.2619833945", "USD", "0.9995", day],
+        ["1.61558298288", "USD", "2983.07", day],
+    ];
+    assert_eq!(told, expected);
+    assert!(rows.iter().any(|row| row["entry"] == "acquire" && row["value"].is_empty() && row["currency"].is_empty()));
+}
+
+#[test]
+fn bookkeeping_programs_get_whole_transactions_that_balance() {
+    let folder = tempfile::tempdir().unwrap();
+    let prices = priced(&folder);
+    let cents = |amount: &str| amount.replace('.', "").parse::<i64>().unwrap_or(0);
+    let told = |output: &Output| String::from_utf8(output.stderr.clone()).unwrap();
+    let (out, output) = export(&folder, "quickbooks", &["--prices", &prices]);
+    // Pool shares and other tokens have no price: the rest is written, and nothing is silent.
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        told(&output).contains("are left out for want of a price; add the prices, and say --resume"),
+        "{}",
+        told(&output)
+    );
+    assert!(said(&output).contains("  no price  UNI-V2 0x"), "{}", said(&output));
+    let mut sums: BTreeMap<String, (i64, i64)> = BTreeMap::new();
+    for row in read_table(&out) {
+        let sum = sums.entry(row["Journal No"].clone()).or_default();
+        *sum = (sum.0 + cents(&row["Debits"]), sum.1 + cents(&row["Credits"]));
+        assert!(row["Journal No"].len() <= 21 && row["Debits"].is_empty() != row["Credits"].is_empty(), "{row:?}");
+    }
+    assert!(sums.len() > 15 && sums.values().all(|(debits, credits)| debits == credits), "{sums:?}");
+    let number = demo_scenario().named("v2_liquidity_add").hash[2..18].to_owned();
+    assert!(!sums.contains_key(&number), "a part of a transaction is never booked");
+
+    let (out, _) = export(&folder, "xero", &["--prices", &prices]);
+    let mut sums: BTreeMap<(String, String), i64> = BTreeMap::new();
+    for row in read_table(&out) {
+        assert!(row["*AccountCode"].parse::<u16>().is_ok() && row["*TaxRate"] == "Tax Exempt", "{row:?}");
+        *sums.entry((row["*Narration"].clone(), row["*Date"].clone())).or_default() += cents(&row["*Amount"]);
+    }
+    assert!(sums.len() > 15 && sums.values().all(|sum| *sum == 0), "{sums:?}");
+    assert!(sums.keys().any(|(narration, _)| narration.starts_with("REVIEW: ")), "{sums:?}");
+}
+
+#[test]
+fn what_was_left_out_is_booked_once_its_price_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let prices = priced(&folder);
+    let scenario = demo_scenario();
+    let [table, out] = ["table.txt", "out.csv"].map(|name| folder.path().join(name));
+    let hashes = ["v2_swap_eth_in", "v2_liquidity_add"].map(|name| scenario.named(name).hash.clone());
+    std::fs::write(&table, hashes.join("\n")).unwrap();
+    let (table, path) = (table.display().to_string(), out.display().to_string());
+    let arguments = ["bulk", &table, "--demo", "--format", "xero", "--prices", &prices, "--out", &path];
+    let output = taxon(folder.path(), &arguments);
+    assert!(said(&output).contains("1 rows in ") && output.status.code() == Some(1), "{}", said(&output));
+    assert_eq!(read_table(&out).len(), 6);
+    let shares = "0x4d1c32e03be6cfef038d2e4ab2ae7ef74e509b64";
+    std::fs::write(&prices, format!("{PRICES}2026-01-01T00:17:00+00:00,{shares},USD,100000000\n")).unwrap();
+    let output = taxon(folder.path(), &[&arguments[..], &["--resume"]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let rows = read_table(&out);
+    let is_shares = |row: &&BTreeMap<String, String>| {
+        row["Description"].contains(" UNI-V2 at 100000000 USD of 2026-01-01T00:17:00Z, ")
+    };
+    let amounts: Vec<&str> = rows.iter().filter(is_shares).map(|row| row["*Amount"].as_str()).collect();
+    assert_eq!((rows.len(), amounts), (14, vec!["-5493.62", "5493.62"]));
+}
+
+#[test]
+fn prices_that_are_of_no_use_are_told_before_anything_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let prices = priced(&folder);
+    let broken = folder.path().join("broken.csv").display().to_string();
+    std::fs::write(&broken, "time,asset,currency,price\n2026-01-01,ETH,USD,\"2,983.07\"\n").unwrap();
+    let chart = folder.path().join("chart.toml").display().to_string();
+    std::fs::write(&chart, "wallet = { account = \"A\" }\n[[account]]\naccount = \"B\"\ncode = \"1\"\n").unwrap();
+    for (format, arguments, complaint) in [
+        ("quickbooks", vec![], "quickbooks is in a currency: it needs --prices FILE"),
+        ("koinly", vec!["--prices", &prices], "koinly takes no prices"),
+        ("csv", vec!["--prices", &broken], "row 2, column `price`: `2,983.07` is no plain decimal"),
+        ("csv", vec!["--prices", &prices, "--currency", "EUR"], "there is no price in EUR"),
+        (
+            "xero",
+            vec!["--prices", &prices, "--chart", &chart],
+            "xero knows accounts by their codes, and the chart has none for A",
+        ),
+    ] {
+        let (out, output) = export(&folder, format, &arguments);
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        assert!(told.contains(complaint), "{told}");
+        assert!(!out.exists(), "{format}");
+    }
+}
+
 /// Types that DuckDB sees in an export; every other column is text.
-const TYPED: [(&str, &str); 5] = [
+const TYPED: [(&str, &str); 6] = [
     ("time", "TIMESTAMP WITH TIME ZONE"),
     ("taxable", "BOOLEAN"),
     ("row_taxable", "BOOLEAN"),
     ("confidence", "INTEGER"),
     ("needs_review", "BOOLEAN"),
+    ("price_time", "TIMESTAMP WITH TIME ZONE"),
 ];
 
 fn duckdb(arguments: &[&str]) -> String {

@@ -11,8 +11,8 @@ use reqwest::Method;
 use super::harness::{Setup, Taxon, root};
 
 /// Every page with samples has a test of its own below; the others have none.
-const WITH_SAMPLES: [&str; 9] =
-    ["agents", "bulk", "concepts", "errors", "eval", "jobs", "quickstart", "quota", "self-hosting"];
+const WITH_SAMPLES: [&str; 10] =
+    ["agents", "bulk", "concepts", "errors", "eval", "jobs", "journal", "quickstart", "quota", "self-hosting"];
 
 /// Pages in the navigation that other modules serve.
 const ELSEWHERE: [&str; 2] = ["/docs/api", "/openapi.json"];
@@ -32,6 +32,11 @@ async fn bulk() {
 #[tokio::test]
 async fn jobs() {
     samples::run("jobs").await;
+}
+
+#[tokio::test]
+async fn journal() {
+    samples::run("journal").await;
 }
 
 #[tokio::test]

@@ -27,6 +27,7 @@ mod harness;
 mod hostile;
 mod instances;
 mod jobs;
+mod journal;
 mod limits;
 mod logs;
 mod mcp;

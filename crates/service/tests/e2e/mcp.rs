@@ -18,7 +18,14 @@ use tokio::sync::{Notify, OnceCell};
 use super::crash::within;
 use super::harness::{Answer, Setup, Taxon, demo_scenario, free_port, read};
 
-const TOOLS: [&str; 5] = ["classify_batch", "quota_status", "list_chains", "explain_category", "lookup_contract"];
+const TOOLS: [&str; 6] = [
+    "classify_batch",
+    "quota_status",
+    "list_chains",
+    "explain_category",
+    "lookup_contract",
+    "map_to_chart_of_accounts",
+];
 const ROUTER: &str = "0x7a250d5630B4cF539739dF2C5dAcb4c659F2488D";
 const NOBODYS_KEY: &str = "txn_nobodys1_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
 const PARSE_ERROR: i64 = -32_700;
@@ -166,12 +173,15 @@ async fn the_inspector_lists_and_calls_every_tool() {
     let agent = shared().await;
     let hashes = format!("hashes=[{}]", item("v2_swap_eth_in"));
     let router = format!("address={ROUTER}");
-    let arguments: [&[&str]; 5] = [
+    let swap = agent.post("/v1/classify", &json!({ "hash": item("v2_swap_eth_in")["hash"] })).await.body;
+    let results = format!("results=[{swap}]");
+    let arguments: [&[&str]; 6] = [
         &["--tool-arg", &hashes, "--tool-arg", "fields=summary"],
         &[],
         &[],
         &["--tool-arg", "category=swap"],
         &["--tool-arg", &router],
+        &["--tool-arg", &results],
     ];
     let calls = TOOLS.iter().zip(arguments).map(|(tool, arguments)| {
         let whole = [&["--method", "tools/call", "--tool-name", tool], arguments].concat();
@@ -187,6 +197,7 @@ async fn the_inspector_lists_and_calls_every_tool() {
     assert_eq!(found[2]["structuredContent"], agent.get("/chains").await.body);
     assert_eq!(found[3]["structuredContent"]["treatment"], "disposal");
     assert_eq!(found[4]["structuredContent"]["known"][0]["protocol"], "Uniswap v2");
+    assert_eq!(found[5]["structuredContent"]["lines"].as_array().unwrap().len(), 6);
 
     let tools = inspect(&agent, &["--method", "tools/list"]).await;
     let names: Vec<&str> =

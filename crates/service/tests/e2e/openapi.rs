@@ -103,7 +103,15 @@ async fn asked() -> Value {
     // Before the batch, which counts too.
     let quota = taxon.quota(&taxon.key).await;
     let several = taxon.post("/v1/classify-batch", &batch).await;
-    assert_eq!((one.status, several.status), (200, 200));
+    let mut swap = one.body.clone();
+    swap.as_object_mut().unwrap().remove("evidence");
+    let journal = json!({
+        "results": [swap],
+        "prices": [{ "time": "2026-01-01", "asset": "ETH", "currency": "USD", "price": "2983.07" }],
+    });
+    let lines = taxon.post("/v1/journal", &journal).await;
+    assert_eq!((one.status, several.status, lines.status), (200, 200, 200));
+    assert_eq!(lines.body["unpriced"], 2, "lines with a price and without");
     assert!(one.body["evidence"].is_array(), "it was asked to explain");
     assert!(several.body["results"][0]["grey_area"].is_object(), "two positions are shown");
     assert_eq!(several.body["results"][1]["error"], "tx_not_found", "and an item that failed");
@@ -111,6 +119,7 @@ async fn asked() -> Value {
     masked(json!({
         "/v1/classify": { "request": single, "response": one.body },
         "/v1/classify-batch": { "request": batch, "response": several.body },
+        "/v1/journal": { "request": journal, "response": lines.body },
         "/quota-status": { "response": quota },
         "/chains": { "response": taxon.get("/chains").await.body },
     }))
@@ -136,9 +145,13 @@ async fn the_examples_are_as_their_schemas_say() {
     command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/agents/check_examples.py")).arg(url);
     let output = run(command).await;
     assert!(output.status.success(), "{}", said(&output));
-    for place in
-        ["post /v1/classify, request", "post /v1/classify-batch, 200", "get /quota-status, 200", "get /chains, 200"]
-    {
+    for place in [
+        "post /v1/classify, request",
+        "post /v1/classify-batch, 200",
+        "post /v1/journal, 200",
+        "get /quota-status, 200",
+        "get /chains, 200",
+    ] {
         assert!(said(&output).contains(place), "{place} has no example: {}", said(&output));
     }
     let shown = document(url).await;
@@ -154,8 +167,20 @@ async fn schemathesis_finds_nothing() {
     // It leaves files in its working folder.
     let folder = tempfile::tempdir().unwrap();
     let seed = std::env::var("SCHEMATHESIS_SEED").unwrap_or("1".to_owned());
+    let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/agents/schemathesis.toml");
     let mut command = python();
-    command.args(["-m", "schemathesis.cli", "run", &format!("{url}/openapi.json"), "--checks", "all", "--seed", &seed]);
+    command.args([
+        "-m",
+        "schemathesis.cli",
+        "--config-file",
+        config.to_str().unwrap(),
+        "run",
+        &format!("{url}/openapi.json"),
+        "--checks",
+        "all",
+        "--seed",
+        &seed,
+    ]);
     command.args(["-H", &format!("Authorization: Bearer {key}")]).current_dir(folder.path());
     let output = run(command).await;
     assert!(output.status.success(), "{}", said(&output));

@@ -53,8 +53,11 @@ impl App {
         let job = self.owned_job(owner_id, id).await?;
         let download = self.jobs.downloads.take(owner_id)?;
         let places = self.places(&job.id).await?;
-        let options =
-            Options { chart: Chart::embedded().map_err(|_| ApiError::Internal)?, coins: self.reader.coin_symbols() };
+        let options = Options {
+            chart: Chart::embedded().map_err(|_| ApiError::Internal)?,
+            coins: self.reader.coin_symbols(),
+            prices: None,
+        };
         let (send, pieces) = mpsc::channel(PIECES_WAITING);
         let rows =
             Rows { store: self.store.clone(), runtime: Handle::current(), job_id: job.id, held: VecDeque::new() };

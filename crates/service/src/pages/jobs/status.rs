@@ -1,7 +1,7 @@
 //! One job: how far it is, what can be downloaded, and how its table was understood.
 
 use books::asked::{Refusal, Understood};
-use books::formats::FORMATS;
+use books::formats;
 use maud::{Markup, html};
 
 use super::name;
@@ -44,7 +44,7 @@ pub(super) fn drawn(job: &JobStatus) -> Markup {
             h2 id="files" { "Downloads" }
             p { "Oldest transaction first. Before the job has finished, a file holds what was read so far. What is for review keeps its mark in every format: "
                 a href="/docs/bulk#what-comes-out" { "how" } "." }
-            ul.downloads { @for format in &FORMATS { li {
+            ul.downloads { @for format in formats::without_prices() { li {
                 a href={ "/jobs/" (job.id) "/results?format=" (format.name) } download { (format.name) } span.hint { " " (format.about) }
             } } }
         }
