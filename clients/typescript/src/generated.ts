@@ -1531,6 +1531,11 @@ export interface operations {
                     "application/json": components["schemas"]["JobList"];
                 };
             };
+            400: components["responses"]["Failed400"];
+            401: components["responses"]["Failed401"];
+            404: components["responses"]["Failed404"];
+            429: components["responses"]["Failed429"];
+            500: components["responses"]["Failed500"];
         };
     };
     create_job: {
@@ -1570,6 +1575,11 @@ export interface operations {
                     "application/json": components["schemas"]["JobStatus"];
                 };
             };
+            400: components["responses"]["Failed400"];
+            401: components["responses"]["Failed401"];
+            404: components["responses"]["Failed404"];
+            429: components["responses"]["Failed429"];
+            500: components["responses"]["Failed500"];
         };
     };
     job_status: {
@@ -1594,6 +1604,10 @@ export interface operations {
                     "application/json": components["schemas"]["JobStatus"];
                 };
             };
+            401: components["responses"]["Failed401"];
+            404: components["responses"]["Failed404"];
+            429: components["responses"]["Failed429"];
+            500: components["responses"]["Failed500"];
         };
     };
     cancel_job: {
@@ -1618,6 +1632,10 @@ export interface operations {
                     "application/json": components["schemas"]["JobStatus"];
                 };
             };
+            401: components["responses"]["Failed401"];
+            404: components["responses"]["Failed404"];
+            429: components["responses"]["Failed429"];
+            500: components["responses"]["Failed500"];
         };
     };
     job_results: {
@@ -1645,6 +1663,11 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
+            400: components["responses"]["Failed400"];
+            401: components["responses"]["Failed401"];
+            404: components["responses"]["Failed404"];
+            429: components["responses"]["Failed429"];
+            500: components["responses"]["Failed500"];
         };
     };
     journal: {
