@@ -19,7 +19,8 @@ use taxon_bench::service::{Service, Setup};
 use taxon_bench::upstream::{Recording, Upstream};
 
 const LATENCY: Duration = Duration::from_millis(20);
-const CHAIN: &str = "demo";
+/// Hashes of EVM are checked against what was signed, so that none can be made up.
+const CHAIN: &str = "demo-solana";
 const BATCH: usize = 100;
 /// As many calls at once as an instance works on parts of jobs.
 const CALLERS: usize = 4;
@@ -55,7 +56,9 @@ async fn main() -> anyhow::Result<()> {
     direct_cold.ready().await?;
     let rows = arguments.rows;
     let hashes = |from: usize, count: usize| -> Vec<String> {
-        (from..from.saturating_add(count)).map(|at| recording.evm_hash(u64::try_from(at).unwrap_or_default())).collect()
+        (from..from.saturating_add(count))
+            .map(|at| recording.solana_hash(u64::try_from(at).unwrap_or_default()))
+            .collect()
     };
     let (one, other) = (hashes(0, rows), hashes(rows, rows));
     // The first calls of a process also find out what its tokens are.
@@ -164,7 +167,7 @@ async fn long_job(
         most
     });
     let numbers = (from..from.saturating_add(rows)).filter_map(|at| u64::try_from(at).ok());
-    let table = table(numbers.map(|number| recording.evm_hash(number)));
+    let table = table(numbers.map(|number| recording.solana_hash(number)));
     let started = Instant::now();
     let id = finish(client, table, rows).await?;
     let rate = number(rows) / started.elapsed().as_secs_f64();
