@@ -2,6 +2,7 @@
 //! separators, byte-order marks and headers are guessed, and what was understood is told.
 
 mod csv;
+mod hash;
 mod json;
 mod names;
 mod parquet;
@@ -179,7 +180,7 @@ impl Collector<'_> {
             self.understood.empty = self.understood.empty.saturating_add(1);
             return Ok(());
         }
-        let Some((hash, linked)) = text::hash_in(cell, self.hints.explorers) else {
+        let Some((hash, linked)) = hash::hash_in(cell, self.hints.explorers) else {
             self.refuse(row, column, cell);
             return Ok(());
         };

@@ -61,80 +61,106 @@ impl Options {
 pub struct Format {
     pub name: &'static str,
     pub about: &'static str,
-    pub write: fn(Rows<'_>, &Options, &mut dyn Write) -> io::Result<()>,
+    pub write: WriteRows,
+    file: FileKind,
+    values: Values,
+    /// Whether accounts are known by their codes alone.
+    pub needs_codes: bool,
+}
+
+type WriteRows = fn(Rows<'_>, &Options, &mut dyn Write) -> io::Result<()>;
+
+/// How its files end, and what they are called on the web.
+#[derive(Debug)]
+struct FileKind {
+    extension: &'static str,
+    content_type: &'static str,
+}
+
+const CSV: FileKind = FileKind { extension: "csv", content_type: "text/csv; charset=utf-8" };
+const JSON_LINES: FileKind = FileKind { extension: "jsonl", content_type: "application/x-ndjson" };
+const PARQUET: FileKind = FileKind { extension: "parquet", content_type: "application/vnd.apache.parquet" };
+const BEANCOUNT: FileKind = FileKind { extension: "beancount", content_type: "text/plain; charset=utf-8" };
+const JOURNAL: FileKind = FileKind { extension: "journal", content_type: "text/plain; charset=utf-8" };
+
+/// Whether it tells what things were worth.
+#[derive(Debug, PartialEq, Eq)]
+enum Values {
+    None,
+    WherePriced,
+    /// It is in a currency, and leaves out a transaction of which anything has no price.
+    InCurrency,
+}
+
+/// The table of a tax tool, without values.
+const fn tool(name: &'static str, about: &'static str, write: WriteRows) -> Format {
+    Format { name, about, write, file: CSV, values: Values::None, needs_codes: false }
 }
 
 pub const FORMATS: [Format; 27] = [
-    Format { name: "csv", about: "everything, one row a posting", write: everything::csv },
-    Format { name: "parquet", about: "the same as a Parquet file", write: parquet::write },
-    Format { name: "jsonl", about: "the whole readings, one a line", write: everything::json_lines },
-    Format { name: "beancount", about: "a Beancount ledger", write: beancount::write },
-    Format { name: "hledger", about: "a journal for hledger and Ledger", write: hledger::write },
-    Format { name: "awaken", about: "Awaken", write: awaken::write },
-    Format { name: "bitcointax", about: "Bitcoin.Tax", write: bitcointax::write },
-    Format { name: "bittytax", about: "BittyTax", write: bittytax::write },
-    Format { name: "blockpit", about: "Blockpit", write: blockpit::write },
-    Format { name: "coinledger", about: "CoinLedger", write: coinledger::write },
-    Format { name: "coinpanda", about: "Coinpanda", write: coinpanda::write },
-    Format { name: "cointracker", about: "CoinTracker, without what needs a mark", write: cointracker::write },
-    Format { name: "cointracking", about: "CoinTracking", write: cointracking::write },
-    Format { name: "cryptio", about: "Cryptio", write: cryptio::write },
-    Format { name: "divly", about: "Divly", write: divly::write },
-    Format { name: "koinly", about: "Koinly", write: koinly::write },
-    Format { name: "kryptos", about: "Kryptos", write: kryptos::write },
+    Format { values: Values::WherePriced, ..tool("csv", "everything, one row a posting", everything::csv) },
     Format {
-        name: "quickbooks",
-        about: "journal entries for QuickBooks Online, with prices",
-        write: quickbooks::write,
+        file: PARQUET,
+        values: Values::WherePriced,
+        ..tool("parquet", "the same as a Parquet file", parquet::write)
     },
-    Format { name: "recap", about: "Recap", write: recap::write },
-    Format { name: "rp2-in", about: "RP2: what is acquired", write: rp2::write_in },
-    Format { name: "rp2-intra", about: "RP2: what is moved", write: rp2::write_intra },
-    Format { name: "rp2-out", about: "RP2: what is disposed of", write: rp2::write_out },
-    Format { name: "summ", about: "Summ, once CryptoTaxCalculator", write: summ::write },
-    Format { name: "taxbit", about: "Taxbit", write: taxbit::write },
-    Format { name: "tokentax", about: "TokenTax", write: tokentax::write },
-    Format { name: "xero", about: "manual journals for Xero, with prices", write: xero::write },
-    Format { name: "zenledger", about: "ZenLedger", write: zenledger::write },
+    Format { file: JSON_LINES, ..tool("jsonl", "the whole readings, one a line", everything::json_lines) },
+    Format {
+        file: BEANCOUNT,
+        values: Values::WherePriced,
+        ..tool("beancount", "a Beancount ledger", beancount::write)
+    },
+    Format {
+        file: JOURNAL,
+        values: Values::WherePriced,
+        ..tool("hledger", "a journal for hledger and Ledger", hledger::write)
+    },
+    tool("awaken", "Awaken", awaken::write),
+    tool("bitcointax", "Bitcoin.Tax", bitcointax::write),
+    tool("bittytax", "BittyTax", bittytax::write),
+    tool("blockpit", "Blockpit", blockpit::write),
+    tool("coinledger", "CoinLedger", coinledger::write),
+    tool("coinpanda", "Coinpanda", coinpanda::write),
+    tool("cointracker", "CoinTracker, without what needs a mark", cointracker::write),
+    tool("cointracking", "CoinTracking", cointracking::write),
+    tool("cryptio", "Cryptio", cryptio::write),
+    tool("divly", "Divly", divly::write),
+    tool("koinly", "Koinly", koinly::write),
+    tool("kryptos", "Kryptos", kryptos::write),
+    Format {
+        values: Values::InCurrency,
+        ..tool("quickbooks", "journal entries for QuickBooks Online, with prices", quickbooks::write)
+    },
+    tool("recap", "Recap", recap::write),
+    tool("rp2-in", "RP2: what is acquired", rp2::write_in),
+    tool("rp2-intra", "RP2: what is moved", rp2::write_intra),
+    tool("rp2-out", "RP2: what is disposed of", rp2::write_out),
+    tool("summ", "Summ, once CryptoTaxCalculator", summ::write),
+    tool("taxbit", "Taxbit", taxbit::write),
+    tool("tokentax", "TokenTax", tokentax::write),
+    Format {
+        values: Values::InCurrency,
+        needs_codes: true,
+        ..tool("xero", "manual journals for Xero, with prices", xero::write)
+    },
+    tool("zenledger", "ZenLedger", zenledger::write),
 ];
-
-/// Formats that tell what things were worth.
-const WITH_VALUES: [&str; 6] = ["csv", "parquet", "beancount", "hledger", "quickbooks", "xero"];
-/// Formats in a currency, which leave out a transaction of which anything has no price.
-const IN_CURRENCY: [&str; 2] = ["quickbooks", "xero"];
 
 impl Format {
     pub fn takes_prices(&self) -> bool {
-        WITH_VALUES.contains(&self.name)
+        self.values != Values::None
     }
 
     pub fn needs_prices(&self) -> bool {
-        IN_CURRENCY.contains(&self.name)
+        self.values == Values::InCurrency
     }
 
-    /// Whether accounts are known by their codes alone.
-    pub fn needs_codes(&self) -> bool {
-        self.name == "xero"
-    }
-
-    /// How its files end.
     pub fn extension(&self) -> &'static str {
-        match self.name {
-            "jsonl" => "jsonl",
-            "parquet" => "parquet",
-            "beancount" => "beancount",
-            "hledger" => "journal",
-            _ => "csv",
-        }
+        self.file.extension
     }
 
     pub fn content_type(&self) -> &'static str {
-        match self.extension() {
-            "csv" => "text/csv; charset=utf-8",
-            "jsonl" => "application/x-ndjson",
-            "parquet" => "application/vnd.apache.parquet",
-            _ => "text/plain; charset=utf-8",
-        }
+        self.file.content_type
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::BufRead;
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 
-use super::{COLUMNS_MAX, Cells, Collector, Columns, ROW_BYTES_MAX, TableError, names, shown, text};
+use super::{COLUMNS_MAX, Cells, Collector, Columns, ROW_BYTES_MAX, TableError, hash, names, shown};
 
 const SEPARATORS: [char; 4] = [',', ';', '\t', '|'];
 const TITLES_SHOWN: usize = 40;
@@ -111,7 +111,7 @@ fn found(
     collector: &Collector<'_>,
 ) -> Result<Option<Found>, TableError> {
     let Some((_, head)) = first.first() else { return Ok(None) };
-    let is_hash = |cell: &str| text::hash_in(cell, collector.hints.explorers).is_some();
+    let is_hash = |cell: &str| hash::hash_in(cell, collector.hints.explorers).is_some();
     let has_header = !head.iter().any(|cell| is_hash(cell));
     let titles: Vec<String> =
         if has_header { head.clone() } else { (1..=head.len()).map(|number| number.to_string()).collect() };

@@ -12,7 +12,7 @@ mod values;
 use std::cell::RefCell;
 use std::io::{Read, Seek};
 
-use super::{Cells, Collector, Columns, TableError, names, shown, text};
+use super::{Cells, Collector, Columns, TableError, hash, names, shown};
 use footer::{Footer, Group};
 use pages::{Budget, ColumnReader};
 
@@ -122,7 +122,7 @@ fn by_content<'a, R: Read + Seek + 'a>(
         let Some((mut column, rows)) = open(place) else { continue };
         let mut count = 0_usize;
         for row in 1..=rows.min(ROWS_LOOKED_AT) {
-            let is_hash = text::hash_in(column.next(row)?.trim(), collector.hints.explorers).is_some();
+            let is_hash = hash::hash_in(column.next(row)?.trim(), collector.hints.explorers).is_some();
             count = count.saturating_add(usize::from(is_hash));
         }
         if count > most.0 {

@@ -173,7 +173,7 @@ fn check_format(args: &Args, chart: &Chart) -> anyhow::Result<()> {
     let (format, has_prices) = (args.format, args.prices.is_some());
     ensure!(has_prices || !format.needs_prices(), "{} is in a currency: it needs --prices FILE", format.name);
     ensure!(!has_prices || format.takes_prices(), "{} takes no prices: leave --prices out", format.name);
-    match chart.without_code().filter(|_| format.needs_codes()) {
+    match chart.without_code().filter(|_| format.needs_codes) {
         Some(account) => bail!("{} knows accounts by their codes, and the chart has none for {account}", format.name),
         None => Ok(()),
     }

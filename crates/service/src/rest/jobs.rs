@@ -6,8 +6,9 @@ use std::sync::Arc;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{ConnectInfo, Path, Query, Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::extract::{ConnectInfo, FromRequestParts, Path, Query, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use books::formats::{self, Format};
 use serde::Deserialize;
@@ -108,11 +109,9 @@ pub(crate) struct ListQuery {
 )]
 pub(crate) async fn list(
     State(web): State<Web>,
-    peer: Option<axum::Extension<ConnectInfo<SocketAddr>>>,
-    headers: HeaderMap,
+    JobAsker(caller): JobAsker,
     asked: Result<Query<ListQuery>, QueryRejection>,
 ) -> Result<Json<JobList>, ApiError> {
-    let caller = asker(&web, &headers, peer).await?;
     let Query(query) = asked.map_err(|error| ApiError::invalid_request(error.body_text()))?;
     Ok(Json(web.app.job_list(&caller.payer.id, query.before.as_deref()).await?))
 }
@@ -129,11 +128,9 @@ pub(crate) async fn list(
 )]
 pub(crate) async fn status(
     State(web): State<Web>,
-    peer: Option<axum::Extension<ConnectInfo<SocketAddr>>>,
-    headers: HeaderMap,
+    JobAsker(caller): JobAsker,
     Path(id): Path<String>,
 ) -> Result<Json<JobStatus>, ApiError> {
-    let caller = asker(&web, &headers, peer).await?;
     Ok(Json(web.app.job(&caller.payer.id, &id).await?))
 }
 
@@ -151,11 +148,9 @@ pub(crate) async fn status(
 )]
 pub(crate) async fn cancel(
     State(web): State<Web>,
-    peer: Option<axum::Extension<ConnectInfo<SocketAddr>>>,
-    headers: HeaderMap,
+    JobAsker(caller): JobAsker,
     Path(id): Path<String>,
 ) -> Result<Json<JobStatus>, ApiError> {
-    let caller = asker(&web, &headers, peer).await?;
     Ok(Json(web.app.cancel_job(&caller.payer.id, &id).await?))
 }
 
@@ -181,12 +176,10 @@ pub(crate) struct ResultsQuery {
 )]
 pub(crate) async fn results(
     State(web): State<Web>,
-    peer: Option<axum::Extension<ConnectInfo<SocketAddr>>>,
-    headers: HeaderMap,
+    JobAsker(caller): JobAsker,
     Path(id): Path<String>,
     asked: Result<Query<ResultsQuery>, QueryRejection>,
 ) -> Result<Response, ApiError> {
-    let caller = asker(&web, &headers, peer).await?;
     let Query(query) = asked.map_err(|error| ApiError::invalid_request(error.body_text()))?;
     let format = format(query.format.as_deref())?;
     let stream = web.app.job_results(&caller.payer.id, &id, format).await?;
@@ -194,14 +187,16 @@ pub(crate) async fn results(
 }
 
 /// The owner of the key. Counted like quota queries, so that looking at a job takes no call from those that classify.
-async fn asker(
-    web: &Web,
-    headers: &HeaderMap,
-    peer: Option<axum::Extension<ConnectInfo<SocketAddr>>>,
-) -> Result<Arc<Caller>, ApiError> {
-    let caller = web.caller(headers, peer.as_ref().map(|extension| &extension.0)).await?;
-    web.app.admit_key_to_status(Arc::clone(&caller)).await?;
-    Ok(caller)
+pub(crate) struct JobAsker(Arc<Caller>);
+
+impl FromRequestParts<Web> for JobAsker {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, web: &Web) -> Result<Self, ApiError> {
+        let caller = web.caller(&parts.headers, parts.extensions.get::<ConnectInfo<SocketAddr>>()).await?;
+        web.app.admit_key_to_status(Arc::clone(&caller)).await?;
+        Ok(Self(caller))
+    }
 }
 
 pub(crate) fn format(name: Option<&str>) -> Result<&'static Format, ApiError> {

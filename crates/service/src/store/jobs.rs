@@ -65,7 +65,6 @@ pub struct NewPart {
 pub struct HeldPart {
     pub job_id: String,
     pub number: i64,
-    pub row_count: i64,
     pub asked: Vec<u8>,
     /// What an earlier try brought.
     pub answers: Option<Vec<u8>>,
@@ -73,7 +72,7 @@ pub struct HeldPart {
     pub tries: i64,
 }
 
-from_row!(HeldPart: job_id, number, row_count, asked, answers, times, tries);
+from_row!(HeldPart: job_id, number, asked, answers, times, tries);
 
 /// What came of a part.
 #[derive(Debug, Clone, Default)]
@@ -226,7 +225,7 @@ impl Store {
                     .push_bind(&job_id);
                 take.push(" AND is_done = FALSE AND held_until <= ").push_bind(now).push(" AND due_at <= ").push_bind(now);
                 take.push(" ORDER BY number LIMIT ").push_bind(most).push(store.skipping());
-                take.push(") RETURNING job_id, number, row_count, asked, answers, times, tries");
+                take.push(") RETURNING job_id, number, asked, answers, times, tries");
                 let parts: Vec<HeldPart> = take.build_query_as().fetch_all(&mut *transaction).await?;
                 if parts.is_empty() {
                     continue;
