@@ -155,6 +155,7 @@ fn question(
     })
 }
 
-fn address(text: &str, field: &str) -> Result<Account, ApiError> {
+/// An address that a caller named in this field.
+pub(super) fn address(text: &str, field: &str) -> Result<Account, ApiError> {
     Account::parse(text).map_err(|error| ApiError::invalid_request(format!("`{field}`: {error}")))
 }

@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use super::packed::{AskedRow, pack_asked};
 use super::places::Place;
 use super::{JobOptions, JobStatus, UNFINISHED_MAX};
+use crate::app::request::address;
 use crate::app::{AdmittedCall, App, BATCH_ITEMS_MAX, Reader};
 use crate::error::ApiError;
 use crate::store::{NewJob, NewPart};
@@ -193,10 +194,6 @@ fn options(request: &JobRequest) -> Result<JobOptions, ApiError> {
     let own_wallets =
         request.own_wallets.iter().map(|wallet| address(wallet, "own_wallets").map(|wallet| wallet.to_string()));
     Ok(JobOptions { policy: request.policy.clone(), own_wallets: own_wallets.collect::<Result<_, _>>()? })
-}
-
-fn address(text: &str, field: &str) -> Result<Account, ApiError> {
-    Account::parse(text).map_err(|error| ApiError::invalid_request(format!("`{field}`: {error}")))
 }
 
 /// One line for people.
