@@ -5,7 +5,7 @@ pub const AMOUNT_DIGITS_MAX: usize = 78;
 pub const AMOUNT_PLACES_MAX: usize = 255;
 
 /// Not negative.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Decimal {
     /// The first is the most significant one and no zero.
     digits: Vec<u8>,
@@ -54,6 +54,25 @@ impl Decimal {
         }
         let digits = digits.into_iter().rev().skip_while(|digit| *digit == 0).collect();
         Self { digits, places: self.places.saturating_add(other.places) }
+    }
+
+    pub fn plus(&self, other: &Self) -> Self {
+        let places = self.places.max(other.places);
+        // From the last place up, both with as many places.
+        let digits = |decimal: &Self| {
+            let padding = std::iter::repeat_n(0, places.saturating_sub(decimal.places));
+            padding.chain(decimal.digits.clone().into_iter().rev()).collect::<Vec<u8>>()
+        };
+        let (one, another) = (digits(self), digits(other));
+        let mut carry = 0_u8;
+        let mut sums: Vec<u8> = Vec::with_capacity(one.len().max(another.len()).saturating_add(1));
+        for at in 0..=one.len().max(another.len()) {
+            let [one, another] = [&one, &another].map(|digits| digits.get(at).copied().unwrap_or_default());
+            let sum = one.saturating_add(another).saturating_add(carry);
+            sums.push(sum % 10);
+            carry = sum / 10;
+        }
+        Self { digits: sums.into_iter().rev().skip_while(|digit| *digit == 0).collect(), places }
     }
 
     /// With exactly so many places, a half rounded up.
@@ -123,6 +142,20 @@ mod tests {
     }
 
     #[test]
+    fn sums_are_exact() {
+        for (one, other, sum) in [
+            ("0.8", "2983.069", "2983.869"),
+            ("0", "0", "0"),
+            ("0.000000000000000001", "0", "0.000000000000000001"),
+            ("99.99", "0.01", "100"),
+            ("5", "0.005", "5.005"),
+        ] {
+            assert_eq!(decimal(one).plus(&decimal(other)).text(), sum);
+            assert_eq!(decimal(other).plus(&decimal(one)).text(), sum);
+        }
+    }
+
+    #[test]
     fn a_half_is_rounded_up_to_the_places_of_a_currency() {
         for (exact, rounded) in [
             ("2386.4552", "2386.46"),
@@ -153,6 +186,8 @@ mod tests {
         #[test]
         fn products_agree_with_integers(one: u64, other: u64, shift in 0_usize..18) {
             let product = u128::from(one) * u128::from(other);
+            let sum = u128::from(one) + u128::from(other);
+            prop_assert_eq!(decimal(&one.to_string()).plus(&decimal(&other.to_string())).text(), sum.to_string());
             prop_assert_eq!(decimal(&one.to_string()).times(&decimal(&other.to_string())).text(), product.to_string());
             let digits = format!("{one:0>19}");
             let (whole, part) = digits.split_at(digits.len() - shift);

@@ -22,6 +22,7 @@ mod pairs;
 mod parquet;
 mod quickbooks;
 mod recap;
+mod report;
 mod rp2;
 mod summ;
 mod taxbit;
@@ -30,16 +31,15 @@ mod xero;
 mod zenledger;
 
 use std::collections::BTreeSet;
-use std::io::{self, Write};
-
-use engine::Classification;
+use std::io::{self, Read, Seek, Write};
 
 use crate::chart::Chart;
+use crate::decision::Reading;
 use crate::journal::Rules;
 use crate::prices::Prices;
 
 /// Readings, oldest first.
-pub type Rows<'a> = &'a mut dyn Iterator<Item = io::Result<Classification>>;
+pub type Rows<'a> = &'a mut dyn Iterator<Item = io::Result<Reading>>;
 
 /// What every format is written with.
 #[derive(Debug)]
@@ -49,7 +49,14 @@ pub struct Options {
     pub coins: BTreeSet<String>,
     /// Where there are none, nothing has a value.
     pub prices: Option<Prices>,
+    /// Room for what is known before its place in the file has come; it goes with what is returned.
+    pub scratch: fn() -> io::Result<Box<dyn Scratch>>,
 }
+
+/// A file without a name, or memory.
+pub trait Scratch: Read + Write + Seek {}
+
+impl<T: Read + Write + Seek> Scratch for T {}
 
 impl Options {
     pub fn rules(&self) -> Rules<'_> {
@@ -81,6 +88,7 @@ const CSV: FileKind = FileKind { extension: "csv", content_type: "text/csv; char
 const JSON_LINES: FileKind = FileKind { extension: "jsonl", content_type: "application/x-ndjson" };
 const PARQUET: FileKind = FileKind { extension: "parquet", content_type: "application/vnd.apache.parquet" };
 const BEANCOUNT: FileKind = FileKind { extension: "beancount", content_type: "text/plain; charset=utf-8" };
+const HTML: FileKind = FileKind { extension: "html", content_type: "text/html; charset=utf-8" };
 const JOURNAL: FileKind = FileKind { extension: "journal", content_type: "text/plain; charset=utf-8" };
 
 /// Whether it tells what things were worth.
@@ -97,7 +105,7 @@ const fn tool(name: &'static str, about: &'static str, write: WriteRows) -> Form
     Format { name, about, write, file: CSV, values: Values::None, needs_codes: false }
 }
 
-pub const FORMATS: [Format; 27] = [
+pub const FORMATS: [Format; 28] = [
     Format { values: Values::WherePriced, ..tool("csv", "everything, one row a posting", everything::csv) },
     Format {
         file: PARQUET,
@@ -132,6 +140,11 @@ pub const FORMATS: [Format; 27] = [
         ..tool("quickbooks", "journal entries for QuickBooks Online, with prices", quickbooks::write)
     },
     tool("recap", "Recap", recap::write),
+    Format {
+        file: HTML,
+        values: Values::WherePriced,
+        ..tool("report", "a report to print: totals, reviews and decisions, every transaction", report::write)
+    },
     tool("rp2-in", "RP2: what is acquired", rp2::write_in),
     tool("rp2-intra", "RP2: what is moved", rp2::write_intra),
     tool("rp2-out", "RP2: what is disposed of", rp2::write_out),
@@ -172,3 +185,6 @@ pub fn without_prices() -> impl Iterator<Item = &'static Format> {
 pub fn find(name: &str) -> Option<&'static Format> {
     FORMATS.iter().find(|format| format.name == name)
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@ pub mod asked;
 pub mod cell;
 pub mod chart;
 pub mod decimal;
+pub mod decision;
 pub mod formats;
 pub mod journal;
 pub mod line;

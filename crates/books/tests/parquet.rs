@@ -324,9 +324,14 @@ impl Write for Export {
 
 fn export(count: usize) -> Export {
     let mut export = Export::default();
-    let options = Options { chart: Chart::embedded().unwrap(), coins: BTreeSet::new(), prices: None };
+    let options = Options {
+        chart: Chart::embedded().unwrap(),
+        coins: BTreeSet::new(),
+        prices: None,
+        scratch: || Ok(Box::new(std::io::Cursor::new(Vec::new()))),
+    };
     let taken = Rc::clone(&export.taken);
-    let mut rows = readings(count).inspect(|_| taken.set(taken.get() + 1));
+    let mut rows = readings(count).inspect(|_| taken.set(taken.get() + 1)).map(|row| row.map(Into::into));
     (find("parquet").unwrap().write)(&mut rows, &options, &mut export).unwrap();
     export
 }

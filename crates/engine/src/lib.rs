@@ -65,4 +65,4 @@ pub use scene::WalletNotInTransaction;
 pub use solana::SolanaFacts;
 pub use token::Token;
 pub use treatment::Treatment;
-pub use treatments::Treatments;
+pub use treatments::{DISCLAIMER, Treatments};

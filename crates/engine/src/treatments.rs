@@ -15,6 +15,8 @@ use crate::rules::Fault;
 use crate::rules::embedded::TREATMENTS;
 use crate::treatment::{LedgerAction, Treatment};
 
+/// Goes along with every answer that a person reads.
+pub const DISCLAIMER: &str = "Classifications are informational only and are not tax advice.";
 /// The table of the house, by its file's name without ending.
 const HOUSE: &str = "us";
 

@@ -27,7 +27,8 @@ use crate::limits::Limits;
 use crate::metrics;
 use crate::store::Store;
 pub(crate) use door::{AdmittedCall, Presented, RequestId};
-pub(crate) use jobs::{JobList, JobRequest, JobState, JobStatus, Jobs, Upload, work};
+pub(crate) use engine::DISCLAIMER;
+pub(crate) use jobs::{JobList, JobRequest, JobState, JobStatus, Jobs, Upload, scratch, work};
 pub(crate) use journal::{JournalAnswer, JournalRequest};
 pub(crate) use quota::{Asker, QuotaStatus};
 use reader::Sought;
@@ -40,7 +41,7 @@ pub(crate) use request::{BATCH_ITEMS_MAX, BatchRequest, Item, SingleRequest};
 pub(crate) use setup::{
     Demo, endpoints, explorer, explorer_variable, knowledge, make_folder, open, reader, registry, store,
 };
-pub(crate) use tables::{CategoryList, ChainList, DISCLAIMER, KnownAddress};
+pub(crate) use tables::{CategoryList, ChainList, KnownAddress};
 
 #[derive(Debug)]
 pub(crate) struct App {

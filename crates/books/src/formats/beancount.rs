@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use engine::Classification;
 use engine::classification::AssetLeg;
 
 use super::journal::{self, Dialect, LedgerLine};
 use super::{Options, Rows};
 use crate::cell::one_line;
 use crate::chart::Booked;
+use crate::decision::Reading;
 
 const DIALECT: Dialect = Dialect { account, open, commodity, head, currency, line };
 
@@ -40,11 +40,12 @@ fn commodity(date: &str, name: &str, leg: &AssetLeg) -> String {
     out
 }
 
-fn head(date: &str, row: &Classification) -> String {
+fn head(date: &str, reading: &Reading) -> String {
+    let row = &reading.row;
     let flag = if row.needs_review { '!' } else { '*' };
     let (payee, told) = (row.protocol.as_deref().unwrap_or_default(), row.description.as_deref().unwrap_or_default());
     let mut out = format!("{date} {flag} \"{}\" \"{}\"\n", quoted(payee), quoted(told));
-    for (key, value) in journal::facts(row) {
+    for (key, value) in journal::facts(reading) {
         let _ = writeln!(out, "  {key}: \"{}\"", quoted(&value));
     }
     out

@@ -3,14 +3,15 @@
 use std::io::{self, Write};
 
 use csv::{Terminator, WriterBuilder};
-use engine::{Account, Classification};
+use engine::Account;
 
 use super::{Options, Rows};
 use crate::cell::{one_line, tamed};
+use crate::decision::{Decision, Reading, Signature};
 use crate::journal::{Booking, bookings};
 use crate::line::{side, taxable};
 
-pub(super) const COLUMNS: [&str; 29] = [
+pub(super) const COLUMNS: [&str; 36] = [
     "time",
     "hash",
     "chain",
@@ -40,6 +41,13 @@ pub(super) const COLUMNS: [&str; 29] = [
     "currency",
     "price",
     "price_time",
+    "decision_category",
+    "decision_treatment",
+    "decision_comment",
+    "decided_by",
+    "decided_at",
+    "signed_by",
+    "signed_at",
 ];
 
 /// A reading that moved nothing has one row without a posting.
@@ -47,21 +55,22 @@ pub(super) fn csv(rows: Rows<'_>, options: &Options, out: &mut dyn Write) -> io:
     let currency = options.prices.as_ref().map_or("", |prices| prices.currency());
     let mut table = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(out);
     table.write_record(COLUMNS)?;
-    for row in rows {
-        let row = row?;
-        let bookings = bookings(&row, options.rules()).map_err(io::Error::other)?;
+    for reading in rows {
+        let reading = reading?;
+        let bookings = bookings(&reading.row, options.rules()).map_err(io::Error::other)?;
         for booking in &bookings {
-            table.write_record(cells(&row, Some(booking), currency).map(tamed))?;
+            table.write_record(cells(&reading, Some(booking), currency).map(tamed))?;
         }
         if bookings.is_empty() {
-            table.write_record(cells(&row, None, currency).map(tamed))?;
+            table.write_record(cells(&reading, None, currency).map(tamed))?;
         }
     }
     table.flush()
 }
 
 /// In the order of the columns; what is not known is empty.
-pub(super) fn cells(row: &Classification, booking: Option<&Booking<'_>>, currency: &str) -> [String; COLUMNS.len()] {
+pub(super) fn cells(reading: &Reading, booking: Option<&Booking<'_>>, currency: &str) -> [String; COLUMNS.len()] {
+    let row = &reading.row;
     let text = |text: Option<&str>| one_line(text.unwrap_or_default());
     let account = |account: Option<Account>| account.map(|account| account.to_string()).unwrap_or_default();
     let line = booking.map(|booking| &booking.line);
@@ -70,6 +79,9 @@ pub(super) fn cells(row: &Classification, booking: Option<&Booking<'_>>, currenc
     let booked = booking.map(Booking::other);
     let code = booked.and_then(|booked| booked.code.as_deref());
     let priced = booking.and_then(|booking| booking.priced.as_ref());
+    let decided = |part: fn(&Decision) -> &str| text(reading.decision.as_ref().map(part));
+    let signature = reading.decision.as_ref().and_then(|decision| decision.signed.as_ref());
+    let signed = |part: fn(&Signature) -> &str| text(signature.map(part));
     [
         row.block.as_ref().map(|block| block.timestamp.clone()).unwrap_or_default(),
         row.hash.clone().unwrap_or_default(),
@@ -100,6 +112,13 @@ pub(super) fn cells(row: &Classification, booking: Option<&Booking<'_>>, currenc
         priced.map(|_| currency.to_owned()).unwrap_or_default(),
         priced.map(|priced| priced.price.text()).unwrap_or_default(),
         priced.map(|priced| priced.time.clone()).unwrap_or_default(),
+        decided(|decision| &decision.category),
+        decided(|decision| &decision.treatment),
+        decided(|decision| &decision.comment),
+        decided(|decision| &decision.by),
+        decided(|decision| &decision.at),
+        signed(|signature| &signature.by),
+        signed(|signature| &signature.at),
     ]
 }
 

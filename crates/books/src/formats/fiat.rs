@@ -17,7 +17,6 @@ use crate::journal::{Booking, bookings};
 const WITHOUT_DECIMALS: [&str; 16] =
     ["BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "VND", "VUV", "XAF", "XOF", "XPF"];
 const WITH_THREE_DECIMALS: [&str; 7] = ["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"];
-const REVIEW: &str = "REVIEW, not decided: ";
 
 /// A transaction.
 pub(super) struct FiatEntry<'a> {
@@ -49,18 +48,19 @@ pub(super) fn write(program: &Program, rows: Rows<'_>, options: &Options, out: &
     let mut table = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(out);
     table.write_record(program.columns)?;
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
-    for row in rows {
-        let row = row?;
-        let booked = bookings(&row, options.rules()).map_err(io::Error::other)?;
+    for reading in rows {
+        let reading = reading?;
+        let (row, mark) = (&reading.row, reading.mark());
+        let booked = bookings(row, options.rules()).map_err(io::Error::other)?;
         // A part of a transaction would be wrong: it is booked whole or not at all.
         if booked.iter().any(Booking::is_unpriced) {
             continue;
         }
         let lines: Vec<FiatLine<'_>> =
-            booked.iter().flat_map(|booking| fiat_lines(booking, places, prices.currency())).flatten().collect();
-        let Some(date) = date(&row).filter(|_| !lines.is_empty()) else { continue };
+            booked.iter().flat_map(|booking| fiat_lines(booking, &mark, places, prices.currency())).flatten().collect();
+        let Some(date) = date(row).filter(|_| !lines.is_empty()) else { continue };
         let count = seen.entry(row.hash.clone().unwrap_or_default()).or_default();
-        let entry = FiatEntry { row: &row, date, lines, before: *count };
+        let entry = FiatEntry { row, date, lines, before: *count };
         *count = count.saturating_add(1);
         write_entry(program, &entry, options, &mut table)?;
     }
@@ -80,16 +80,15 @@ fn write_entry(
 }
 
 /// A credit and a debit; none where the value is nothing once it is rounded.
-fn fiat_lines<'a>(booking: &'a Booking<'_>, places: usize, currency: &str) -> Option<[FiatLine<'a>; 2]> {
+fn fiat_lines<'a>(booking: &'a Booking<'_>, mark: &str, places: usize, currency: &str) -> Option<[FiatLine<'a>; 2]> {
     let priced = booking.priced.as_ref()?;
     let value = priced.value.rounded(places);
     if value.is_zero() {
         return None;
     }
     let posting = booking.line.posting;
-    let review = if booking.line.row.needs_review { REVIEW } else { "" };
     let description = format!(
-        "{review}{} {} at {} {currency} of {}, {}, {}",
+        "{mark}{} {} at {} {currency} of {}, {}, {}",
         posting.amount,
         booking.line.leg.shown_symbol(),
         priced.price.text(),

@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use engine::Classification;
 use engine::classification::AssetLeg;
 
 use super::journal::{self, Dialect, LedgerLine};
 use super::{Options, Rows};
 use crate::cell::one_line;
 use crate::chart::Booked;
+use crate::decision::Reading;
 
 const DIALECT: Dialect = Dialect { account, open, commodity, head, currency, line };
 
@@ -36,14 +36,15 @@ fn commodity(_: &str, name: &str, leg: &AssetLeg) -> String {
     format!("; {}, {token}\ncommodity \"{name}\"\n", plain(leg.shown_symbol()))
 }
 
-fn head(date: &str, row: &Classification) -> String {
+fn head(date: &str, reading: &Reading) -> String {
+    let row = &reading.row;
     let flag = if row.needs_review { '!' } else { '*' };
     let told = plain(row.description.as_deref().unwrap_or_default());
     let mut out = match &row.protocol {
         Some(protocol) => format!("{date} {flag} {} | {told}\n", plain(protocol)),
         None => format!("{date} {flag} {told}\n"),
     };
-    for (key, value) in journal::facts(row) {
+    for (key, value) in journal::facts(reading) {
         let _ = writeln!(out, "    ; {key}: {}", plain(&value));
     }
     out

@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use engine::Classification;
 use engine::asset::NftKind;
 use engine::classification::AssetLeg;
 
 use super::{Options, Rows};
 use crate::chart::Booked;
+use crate::decision::Reading;
 use crate::journal::bookings;
 use crate::line::lines;
 use crate::prices::Priced;
@@ -31,7 +31,7 @@ pub(super) struct Dialect {
     /// A commodity that is used for the first time on this day.
     pub commodity: fn(&str, &str, &AssetLeg) -> String,
     /// What comes before the lines of an entry.
-    pub head: fn(&str, &Classification) -> String,
+    pub head: fn(&str, &Reading) -> String,
     /// The currency of prices, before anything else.
     pub currency: fn(&str) -> String,
     pub line: fn(&LedgerLine<'_>) -> String,
@@ -63,11 +63,12 @@ pub(super) fn write(dialect: &Dialect, rows: Rows<'_>, options: &Options, out: &
     }
     let mut accounts = BTreeSet::new();
     let mut commodities = BTreeSet::new();
-    for row in rows {
-        let row = row?;
+    for reading in rows {
+        let reading = reading?;
+        let row = &reading.row;
         let date = row.block.as_ref().and_then(|block| block.timestamp.get(..DATE_CHARS)).unwrap_or("1970-01-01");
         let mut pairs = Vec::new();
-        for booking in bookings(&row, options.rules()).map_err(io::Error::other)? {
+        for booking in bookings(row, options.rules()).map_err(io::Error::other)? {
             let (from, to) = ((dialect.account)(booking.from()), (dialect.account)(booking.to()));
             let leg = booking.line.leg;
             let commodity = commodity(leg);
@@ -82,7 +83,7 @@ pub(super) fn write(dialect: &Dialect, rows: Rows<'_>, options: &Options, out: &
             let amount = booking.line.posting.amount.clone();
             pairs.push(Pair { from, to, amount, commodity, priced: booking.priced });
         }
-        out.write_all((dialect.head)(date, &row).as_bytes())?;
+        out.write_all((dialect.head)(date, &reading).as_bytes())?;
         for Pair { from, to, amount, commodity, priced } in &pairs {
             let priced = priced.as_ref().zip(currency);
             for (account, amount) in [(from, &format!("-{amount}")), (to, amount)] {
@@ -121,7 +122,7 @@ fn commodity(leg: &AssetLeg) -> String {
 }
 
 /// The words that every ledger shows of a reading.
-pub(super) fn facts(row: &Classification) -> Vec<(&'static str, String)> {
+pub(super) fn facts(Reading { row, decision }: &Reading) -> Vec<(&'static str, String)> {
     let mut facts = vec![
         ("hash", row.hash.clone().unwrap_or_default()),
         ("chain", row.chain.clone().unwrap_or_default()),
@@ -136,6 +137,9 @@ pub(super) fn facts(row: &Classification) -> Vec<(&'static str, String)> {
     }
     if let Some(note) = &row.review_note {
         facts.push(("review", note.clone()));
+    }
+    if let Some(decision) = decision {
+        facts.push(("decision", decision.sentence()));
     }
     facts
 }

@@ -10,6 +10,7 @@ use engine::{Account, Category, Classification};
 
 use super::{Options, Rows};
 use crate::cell::{one_line, tamed};
+use crate::decision::Reading;
 use crate::line::{Line, lines};
 
 /// As the engine calls a token that tells no symbol.
@@ -19,7 +20,8 @@ pub(super) const MOVED: &str = "Own transfer: merge it with the other side. ";
 pub(super) const LOCKED: &str = "Held by a protocol and still owned. ";
 pub(super) const LOAN: &str = "A loan, not income and not a sale. ";
 pub(super) const CARRIED: &str = "Not a sale: the cost passes to what came in for it. ";
-pub(super) const REVIEW: &str = "REVIEW, not decided: ";
+/// What is left to a person; the reading's own mark says so in words.
+pub(super) const REVIEW: &str = "REVIEW";
 pub(super) const PAID: &str = "A payment. ";
 const SEVERAL: &str = "One of several assets that were exchanged together: divide the value by hand. ";
 const ALONE: &str = "Its other side did not move here. ";
@@ -73,7 +75,7 @@ pub(super) struct Amount {
 }
 
 pub(super) struct PairRow<'a> {
-    pub row: &'a Classification,
+    reading: &'a Reading,
     pub sent: Option<Amount>,
     pub received: Option<Amount>,
     pub fee: Option<Amount>,
@@ -87,8 +89,12 @@ pub(super) struct PairRow<'a> {
 }
 
 impl<'a> PairRow<'a> {
-    fn new(row: &'a Classification, label: Label) -> Self {
-        Self { row, sent: None, received: None, fee: None, label, beside: "", place: 0, is_one_of_many: false }
+    fn new(reading: &'a Reading, label: Label) -> Self {
+        Self { reading, sent: None, received: None, fee: None, label, beside: "", place: 0, is_one_of_many: false }
+    }
+
+    fn row(&self) -> &'a Classification {
+        &self.reading.row
     }
 
     pub(super) fn label(&self) -> String {
@@ -96,12 +102,12 @@ impl<'a> PairRow<'a> {
     }
 
     pub(super) fn hash(&self) -> String {
-        self.row.hash.clone().unwrap_or_default()
+        self.row().hash.clone().unwrap_or_default()
     }
 
     /// The reading in words, after what the tool's own word does not say.
     pub(super) fn description(&self) -> String {
-        let told = if self.row.needs_review { &self.row.review_note } else { &self.row.description };
+        let told = if self.row().needs_review { &self.row().review_note } else { &self.row().description };
         tamed(one_line(&format!("{}{}", self.marks(), told.as_deref().unwrap_or_default())))
     }
 
@@ -111,11 +117,11 @@ impl<'a> PairRow<'a> {
     }
 
     pub(super) fn wallet(&self) -> String {
-        self.row.perspective.map(|wallet| wallet.to_string()).unwrap_or_default()
+        self.row().perspective.map(|wallet| wallet.to_string()).unwrap_or_default()
     }
 
     pub(super) fn chain(&self) -> String {
-        self.row.chain.clone().unwrap_or_default()
+        self.row().chain.clone().unwrap_or_default()
     }
 
     /// The chain, and before it what a tool without descriptions must be told.
@@ -139,7 +145,7 @@ impl<'a> PairRow<'a> {
 
     /// A reading that a person must look at says so on each of its rows.
     fn marks(&self) -> String {
-        let review = if self.row.needs_review { REVIEW } else { "" };
+        let review = self.reading.mark();
         let mark = if self.label.mark == REVIEW { "" } else { self.label.mark };
         format!("{review}{mark}{}", self.beside)
     }
@@ -158,7 +164,7 @@ impl<'a> PairRow<'a> {
     /// Year, month, day and time of day, all in UTC.
     fn moment(&self) -> Option<[&str; 4]> {
         // `2024-12-13T22:29:35Z`
-        let time = self.row.block.as_ref()?.timestamp.as_str();
+        let time = self.row().block.as_ref()?.timestamp.as_str();
         Some([time.get(..4)?, time.get(5..7)?, time.get(8..10)?, time.get(11..19)?])
     }
 
@@ -228,9 +234,9 @@ pub(super) fn write_some(
     let mut table = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(out);
     let mut currencies = Currencies { taken: options.coins.clone(), ..Currencies::default() };
     table.write_record(tool.columns)?;
-    for row in rows {
-        let row = row?;
-        for pair in pairs(&row, tool, &mut currencies).iter().filter(|pair| has_place(pair)) {
+    for reading in rows {
+        let reading = reading?;
+        for pair in pairs(&reading, tool, &mut currencies).iter().filter(|pair| has_place(pair)) {
             table.write_record((tool.cells)(pair))?;
         }
     }
@@ -288,11 +294,11 @@ struct Exchange {
     incoming: Vec<Amount>,
 }
 
-fn pairs<'a>(row: &'a Classification, tool: &Tool, currencies: &mut Currencies) -> Vec<PairRow<'a>> {
+fn pairs<'a>(reading: &'a Reading, tool: &Tool, currencies: &mut Currencies) -> Vec<PairRow<'a>> {
     let mut found: Vec<PairRow<'a>> = Vec::new();
     let mut exchanges: Vec<Exchange> = Vec::new();
     let mut gas = None;
-    for line in lines(row) {
+    for line in lines(&reading.row) {
         let becomes = tool.labels.of(&line);
         if matches!(becomes, Becomes::Nothing) {
             continue;
@@ -301,7 +307,7 @@ fn pairs<'a>(row: &'a Classification, tool: &Tool, currencies: &mut Currencies) 
         match becomes {
             _ if line.posting.side == Side::Gas && tool.has_fees => gas = Some(amount),
             Becomes::Nothing => {}
-            Becomes::Alone(label) => found.push(PairRow::new(row, label).with(line.is_out(), amount)),
+            Becomes::Alone(label) => found.push(PairRow::new(reading, label).with(line.is_out(), amount)),
             Becomes::Half(kind) => {
                 let step = line.posting.step;
                 let same = exchanges.iter().position(|one| one.kind == kind && one.step == step);
@@ -317,12 +323,12 @@ fn pairs<'a>(row: &'a Classification, tool: &Tool, currencies: &mut Currencies) 
         }
     }
     for exchange in exchanges {
-        found.extend(exchanged(row, &tool.labels, exchange));
+        found.extend(exchanged(reading, &tool.labels, exchange));
     }
     // What only comes in cannot carry a fee.
     match (gas, found.iter_mut().find(|pair| pair.sent.is_some())) {
         (Some(fee), Some(pair)) => pair.fee = Some(fee),
-        (Some(fee), None) => found.push(PairRow::new(row, tool.labels.fee).with(true, fee)),
+        (Some(fee), None) => found.push(PairRow::new(reading, tool.labels.fee).with(true, fee)),
         (None, _) => {}
     }
     let mut alike: BTreeMap<_, usize> = BTreeMap::new();
@@ -338,7 +344,7 @@ fn pairs<'a>(row: &'a Classification, tool: &Tool, currencies: &mut Currencies) 
 }
 
 /// One against one is a row. Of several, each pair is one, and every row says that they belong together.
-fn exchanged<'a>(row: &'a Classification, labels: &Labels, exchange: Exchange) -> Vec<PairRow<'a>> {
+fn exchanged<'a>(reading: &'a Reading, labels: &Labels, exchange: Exchange) -> Vec<PairRow<'a>> {
     let (both, [out_label, in_label]) = labels.exchange(exchange.kind);
     let beside = match (exchange.out.len(), exchange.incoming.len()) {
         (1, 1) => "",
@@ -349,9 +355,9 @@ fn exchanged<'a>(row: &'a Classification, labels: &Labels, exchange: Exchange) -
     let mut rows = Vec::new();
     loop {
         let pair = match (out.next(), incoming.next()) {
-            (Some(sent), Some(received)) => PairRow::new(row, both).with(true, sent).with(false, received),
-            (Some(sent), None) => PairRow::new(row, out_label).with(true, sent),
-            (None, Some(received)) => PairRow::new(row, in_label).with(false, received),
+            (Some(sent), Some(received)) => PairRow::new(reading, both).with(true, sent).with(false, received),
+            (Some(sent), None) => PairRow::new(reading, out_label).with(true, sent),
+            (None, Some(received)) => PairRow::new(reading, in_label).with(false, received),
             (None, None) => return rows,
         };
         rows.push(PairRow { beside, ..pair });

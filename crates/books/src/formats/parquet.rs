@@ -20,13 +20,15 @@ const GROUP_ROWS_MAX: usize = 16_384;
 const GROUP_BYTES_MAX: usize = 32 << 20;
 
 /// Columns that are not text. Amounts are: they have up to 78 digits, and a `DECIMAL` has 38 in DuckDB and Spark.
-const TYPED: [(&str, Kind); 6] = [
+const TYPED: [(&str, Kind); 8] = [
     ("time", Kind::Time),
     ("taxable", Kind::Truth),
     ("row_taxable", Kind::Truth),
     ("confidence", Kind::Number),
     ("needs_review", Kind::Truth),
     ("price_time", Kind::Time),
+    ("decided_at", Kind::Time),
+    ("signed_at", Kind::Time),
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,14 +50,14 @@ pub(super) fn write(rows: Rows<'_>, options: &Options, out: &mut dyn Write) -> i
         SerializedFileWriter::new(written.clone(), schema, Arc::new(properties)).map_err(io::Error::other)?;
     let currency = options.prices.as_ref().map_or("", |prices| prices.currency());
     let mut group = Group::new();
-    for row in rows {
-        let row = row?;
-        let bookings = bookings(&row, options.rules()).map_err(io::Error::other)?;
+    for reading in rows {
+        let reading = reading?;
+        let bookings = bookings(&reading.row, options.rules()).map_err(io::Error::other)?;
         for booking in &bookings {
-            group.push(cells(&row, Some(booking), currency))?;
+            group.push(cells(&reading, Some(booking), currency))?;
         }
         if bookings.is_empty() {
-            group.push(cells(&row, None, currency))?;
+            group.push(cells(&reading, None, currency))?;
         }
         if group.rows >= GROUP_ROWS_MAX || group.bytes >= GROUP_BYTES_MAX {
             write_group(&mut file, &group).map_err(io::Error::other)?;

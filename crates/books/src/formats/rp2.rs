@@ -201,9 +201,14 @@ mod tests {
     }
 
     fn ids(reading: Classification) -> Vec<String> {
-        let options = Options { chart: Chart::embedded().unwrap(), coins: BTreeSet::new(), prices: None };
+        let options = Options {
+            chart: Chart::embedded().unwrap(),
+            coins: BTreeSet::new(),
+            prices: None,
+            scratch: || Ok(Box::new(std::io::Cursor::new(Vec::new()))),
+        };
         let mut table = Vec::new();
-        write_intra(&mut std::iter::once(Ok(reading)), &options, &mut table).unwrap();
+        write_intra(&mut std::iter::once(Ok(reading.into())), &options, &mut table).unwrap();
         csv::Reader::from_reader(table.as_slice()).records().map(|row| row.unwrap()[0].to_owned()).collect()
     }
 

@@ -113,9 +113,14 @@ fn what_cannot_be_booked_is_refused() {
 /// The table of a format, without its header.
 fn table(format: &str, readings: Vec<Value>, prices: &str) -> Vec<Vec<String>> {
     let prices = Prices::read(prices.as_bytes(), None).unwrap();
-    let options = Options { chart: Chart::embedded().unwrap(), coins: Default::default(), prices: Some(prices) };
+    let options = Options {
+        chart: Chart::embedded().unwrap(),
+        coins: Default::default(),
+        prices: Some(prices),
+        scratch: || Ok(Box::new(std::io::Cursor::new(Vec::new()))),
+    };
     let mut out = Vec::new();
-    let mut rows = readings.into_iter().map(|value| Ok(reading(value)));
+    let mut rows = readings.into_iter().map(|value| Ok(reading(value).into()));
     (find(format).unwrap().write)(&mut rows, &options, &mut out).unwrap();
     let records = csv::Reader::from_reader(out.as_slice()).into_records();
     records.map(|record| record.unwrap().iter().map(str::to_owned).collect()).collect()

@@ -22,6 +22,7 @@ use crate::error::ApiError;
 use crate::store::JobRow;
 pub(crate) use intake::{JobRequest, Upload};
 use places::Places;
+pub(crate) use results::scratch;
 pub(crate) use worker::work;
 
 /// How long a job and its results are kept.

@@ -3,14 +3,12 @@
 use std::collections::BTreeSet;
 
 use engine::treatments::CategoryRow;
-use engine::{Account, Chain, Family, Treatments};
+use engine::{Account, Chain, DISCLAIMER, Family, Treatments};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::Reader;
 use crate::error::ApiError;
-
-pub(crate) const DISCLAIMER: &str = "Classifications are informational only and are not tax advice.";
 
 /// The chains that this instance has an upstream for, sorted by slug.
 #[derive(Debug, Serialize, ToSchema)]

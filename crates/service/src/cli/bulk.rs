@@ -16,6 +16,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail, ensure};
 use books::asked::{self, Asked, FILE_BYTES_MAX, Hints, Understood};
 use books::chart::Chart;
+use books::decision::Reading;
 use books::formats::{self, FORMATS, Format, Options};
 use books::prices::Prices;
 use engine::{Account, Question};
@@ -138,7 +139,7 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
         bail!("stopped after {} rows; the same command with --resume goes on", part.len());
     }
     let coins = reader.coin_symbols();
-    let (written, unpriced) = write_out(&part, &rows, args, &Options { chart, coins, prices })?;
+    let (written, unpriced) = write_out(&part, &rows, args, &Options { chart, coins, prices, scratch: app::scratch })?;
     print(&written);
     print(&unpriced.told());
     if outcome.unconcerned_count > 0 {
@@ -352,13 +353,14 @@ fn write_out(part: &Part, asked: &[Asked], args: &Args, options: &Options) -> an
     let mut count = 0_usize;
     let mut reviews = 0_usize;
     let mut unpriced = Unpriced::default();
-    let mut rows = part.rows(asked)?.inspect(|row| {
+    let rows = part.rows(asked)?.inspect(|row| {
         count = count.saturating_add(1);
         reviews = reviews.saturating_add(usize::from(row.as_ref().is_ok_and(|row| row.needs_review)));
         if let (Ok(row), Some(_)) = (row, &options.prices) {
             unpriced.note(row, options.rules());
         }
     });
+    let mut rows = rows.map(|row| row.map(Reading::from));
     (args.format.write)(&mut rows, options, &mut out).with_context(|| format!("{shown} cannot be written"))?;
     out.flush()?;
     out.get_ref().sync_all()?;

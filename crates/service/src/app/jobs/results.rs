@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use books::chart::Chart;
-use books::formats::{Format, Options};
+use books::decision::Reading;
+use books::formats::{Format, Options, Scratch};
 use engine::Classification;
 use futures_util::Stream;
 use tokio::runtime::Handle;
@@ -26,6 +27,11 @@ const PIECE_BYTES: usize = 64 << 10;
 const PIECES_WAITING: usize = 8;
 /// The format that is the answers themselves, also of rows that failed.
 const JSON_LINES: &str = "jsonl";
+
+/// A file that goes with whoever has it open.
+pub(crate) fn scratch() -> io::Result<Box<dyn Scratch>> {
+    Ok(Box::new(tempfile::tempfile()?))
+}
 
 /// A file as it is written; a piece that is an error breaks it off, so that the caller does not take half of it for the whole.
 #[derive(Debug)]
@@ -57,6 +63,7 @@ impl App {
             chart: Chart::embedded().map_err(|_| ApiError::Internal)?,
             coins: self.reader.coin_symbols(),
             prices: None,
+            scratch,
         };
         let (send, pieces) = mpsc::channel(PIECES_WAITING);
         let rows =
@@ -122,7 +129,7 @@ impl Rows {
         }
         let mut rows = places.iter().filter(|place| !is_failed(place.time)).map(|place| {
             let line = self.line(place)?;
-            Ok(serde_json::from_str::<Classification>(line)?)
+            Ok(Reading::from(serde_json::from_str::<Classification>(line)?))
         });
         (format.write)(&mut rows, options, out)
     }
