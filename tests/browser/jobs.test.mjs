@@ -52,6 +52,11 @@ test("a table", async (t) => {
       const response = await fetch(`${service.url}/v1${path}/results?format=${format}`, { headers: { authorization: `Bearer ${key}` } });
       assert.equal(await download(page, format), await response.text(), format);
     }
+    const paper = await page.context().newPage();
+    await paper.setContent(await download(page, "report"));
+    await paper.getByRole("heading", { name: "Every transaction" }).waitFor();
+    await examine(paper, "report");
+    await paper.close();
     await inspect(page, "job", path);
     await inspect(page, "jobs", "/jobs");
   });

@@ -13,7 +13,7 @@ test("by keyboard only", async (t) => {
     const page = await visitor(t, browser, service);
     const email = await enter(await visitor(t, browser, service));
     await page.goto("/");
-    assert.equal((await focus(page)).name, "Transaction hash", "one can paste at once");
+    assert.equal((await focus(page)).name, "Transaction hashes or links", "one can paste at once");
     await page.keyboard.type(demo("v2_liquidity_add").hash);
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { level: 1, name: "A taxable disposal" }).waitFor();

@@ -121,6 +121,19 @@ pub struct Hints<'a> {
 /// Whoever takes the transactions; false where it wants no more.
 pub type Take<'a> = &'a mut dyn FnMut(Asked) -> bool;
 
+/// Hashes and explorers' links as somebody pastes them, between spaces, commas or lines; each once. The error is the first word that is neither.
+pub fn pasted<'t>(text: &'t str, explorers: &[(String, String)]) -> Result<Vec<Asked>, &'t str> {
+    let words = text.split(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '"' | '\'' | '<' | '>'));
+    let mut found: Vec<Asked> = Vec::new();
+    for word in words.filter(|word| !word.is_empty()) {
+        let (hash, chain) = hash::hash_in(word, explorers).ok_or(word)?;
+        if found.iter().all(|known| known.hash != hash) {
+            found.push(Asked { hash, chain, wallet: None });
+        }
+    }
+    Ok(found)
+}
+
 /// Reads a whole table and hands on one transaction after another. Of the table itself no more than a few rows are held at a time.
 pub fn understand(mut table: impl Read + Seek, hints: &Hints<'_>, take: Take<'_>) -> Result<Understood, TableError> {
     let length = table.seek(SeekFrom::End(0))?;
@@ -259,6 +272,19 @@ mod tests {
         let chains: Vec<Option<&str>> = table.rows.iter().map(|row| row.chain.as_deref()).collect();
         assert_eq!(chains, [None, Some("base"), Some("solana")]);
         assert_eq!((table.understood.repeated, table.understood.refused_count), (1, 0));
+    }
+
+    #[test]
+    fn what_somebody_pastes() {
+        let explorers = [("basescan.org".to_owned(), "base".to_owned())];
+        let text = format!("{EVM}, <https://basescan.org/tx/{OTHER}?a=b>\r\n\"{SOLANA}\"; {EVM}");
+        let found = pasted(&text, &explorers).unwrap();
+        let shown: Vec<(String, Option<&str>)> =
+            found.iter().map(|asked| (asked.hash.to_string(), asked.chain.as_deref())).collect();
+        let expected = [(EVM, None), (OTHER, Some("base")), (SOLANA, None)];
+        assert_eq!(shown, expected.map(|(hash, chain)| (hash.to_owned(), chain)));
+        assert_eq!(pasted(&format!("{EVM} and more"), &explorers).unwrap_err(), "and");
+        assert!(pasted(" ,\n", &explorers).unwrap().is_empty());
     }
 
     #[test]

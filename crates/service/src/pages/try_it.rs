@@ -1,25 +1,32 @@
-//! Try it, with an account or without: enter a hash, see the reading. Viewing it again is free.
+//! Try it, with an account or without: enter hashes or links, see the readings. Viewing one again is free.
 
 use std::sync::Arc;
 
 use axum::extract::{Path, Query, State};
 use axum::response::{Html, IntoResponse, Redirect, Response};
+use books::asked::{Asked, pasted};
 use engine::{Account, Chain, Classification, Policy, Question, TxHash};
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::extract::{Anyone, PostedForm};
 use super::frame::{PageError, notice, page, proof, sentence};
-use super::parts::{harmless, when};
+use super::parts::{harmless, prose_within, time, treatment, when};
 use super::reading::{Shown, reading as drawn};
 use super::visitor::Visitor;
-use crate::app::{AdmittedCall, Asker, Item, QuotaStatus};
+use crate::app::{AdmittedCall, Asker, BATCH_ITEMS_MAX, Item, QuotaStatus};
 use crate::auth::Caller;
 use crate::error::ApiError;
 use crate::web::Web;
 
 /// Characters of a hash or a wallet.
 const ASKED_CHARS_MAX: usize = 128;
+/// Characters of as many links as one call takes.
+const PASTED_CHARS_MAX: usize = 200 * BATCH_ITEMS_MAX;
+/// Characters of a word that is no hash, as the error quotes it.
+const WORD_CHARS_MAX: usize = 100;
+/// Characters of a description in the table of several.
+const TOLD_CHARS_MAX: usize = 300;
 /// Characters of an error, which quotes what was asked for; a link of a stranger may have asked.
 const SAID_CHARS_MAX: usize = 600;
 
@@ -52,23 +59,59 @@ impl ReadingForm {
         policy
     }
 
-    fn item(&self) -> Result<Item, ApiError> {
-        let hash = TxHash::parse(self.hash.trim()).map_err(|error| ApiError::invalid_hash(&error))?;
-        let wallet = Some(self.wallet.trim()).filter(|text| !text.is_empty()).map(Account::parse).transpose();
-        let wallet = wallet.map_err(|error| ApiError::invalid_request(format!("wallet: {error}")))?;
-        let chain = Some(self.chain.trim()).filter(|text| !text.is_empty()).map(str::to_owned);
-        let question = Question { wallet, policy: self.policy(), explain: true, ..Question::default() };
-        Ok(Item { hash, tx_id: None, chain, question })
+    /// What was pasted: hashes, or links of explorers.
+    fn items(&self, explorers: &[(String, String)]) -> Result<Vec<Item>, ApiError> {
+        let is_one_word = self.hash.split_whitespace().nth(1).is_none();
+        let found = match pasted(&self.hash, explorers) {
+            Ok(found) if found.is_empty() => return self.item().map(|item| vec![item]),
+            Ok(found) => found,
+            // A single one is told exactly what is wrong with it.
+            Err(_) if is_one_word => return self.item().map(|item| vec![item]),
+            Err(word) => {
+                let word = harmless(word, WORD_CHARS_MAX);
+                let said = format!("`{word}` is neither the hash of a transaction nor a link to one");
+                return Err(ApiError::invalid_request(said));
+            }
+        };
+        if found.len() > BATCH_ITEMS_MAX {
+            let said =
+                format!("at most {BATCH_ITEMS_MAX} at a time, not {}: upload them as a list under Jobs", found.len());
+            return Err(ApiError::invalid_request(said));
+        }
+        let one = |asked: Asked| {
+            let chain = self.chain().or(asked.chain);
+            Ok(Item { hash: asked.hash, tx_id: None, chain, question: self.question()? })
+        };
+        found.into_iter().map(one).collect()
     }
 
-    /// The address of the page that shows it.
-    fn page(&self, hash: &TxHash) -> String {
-        let fields = [("chain", &self.chain), ("wallet", &self.wallet)];
-        let given: Vec<(&str, &str)> = fields
-            .into_iter()
-            .map(|(name, value)| (name, value.trim()))
-            .filter(|(_, value)| !value.is_empty())
-            .collect();
+    fn item(&self) -> Result<Item, ApiError> {
+        let hash = TxHash::parse(self.hash.trim()).map_err(|error| ApiError::invalid_hash(&error))?;
+        Ok(Item { hash, tx_id: None, chain: self.chain(), question: self.question()? })
+    }
+
+    /// Line by line, as it was pasted.
+    fn pasted(&self) -> String {
+        let lines: Vec<String> = self.hash.lines().map(|line| harmless(line, PASTED_CHARS_MAX)).collect();
+        lines.join("\n")
+    }
+
+    fn chain(&self) -> Option<String> {
+        Some(self.chain.trim()).filter(|text| !text.is_empty()).map(str::to_owned)
+    }
+
+    fn question(&self) -> Result<Question, ApiError> {
+        let wallet = Some(self.wallet.trim()).filter(|text| !text.is_empty()).map(Account::parse).transpose();
+        let wallet = wallet.map_err(|error| ApiError::invalid_request(format!("wallet: {error}")))?;
+        Ok(Question { wallet, policy: self.policy(), explain: true, ..Question::default() })
+    }
+
+    /// The address of the page that shows one of them, on a chain if it was named.
+    fn page(&self, hash: &str, chain: Option<&str>) -> String {
+        let wallet = Some(self.wallet.trim()).filter(|wallet| !wallet.is_empty());
+        let fields = [("chain", chain), ("wallet", wallet)];
+        let given: Vec<(&str, &str)> =
+            fields.into_iter().filter_map(|(name, value)| value.map(|value| (name, value))).collect();
         let query = serde_urlencoded::to_string(given).unwrap_or_default();
         if query.is_empty() { format!("/reading/{hash}") } else { format!("/reading/{hash}?{query}") }
     }
@@ -104,7 +147,7 @@ async fn first_page(
     Ok(html! {
         div.hero {
             h1 { "What was this transaction, for tax?" }
-            p.lead { "Paste a transaction hash. taxon finds the chain, reads what really moved, and says what it was, with its reasons. Where it cannot know, it says so." }
+            p.lead { "Paste the hash of a transaction, or up to " (BATCH_ITEMS_MAX) " hashes and links of block explorers. taxon finds the chain, reads what really moved, and says what it was, with its reasons. Where it cannot know, it says so." }
         }
         @if let Some(error) = said {
             (notice("bad", &harmless(&sentence(error), SAID_CHARS_MAX)))
@@ -114,7 +157,7 @@ async fn first_page(
         }
         form.try method="post" action="/try" {
             (proof(visitor))
-            label { "Transaction hash" input name="hash" value=(harmless(&asked.hash, ASKED_CHARS_MAX)) maxlength=(ASKED_CHARS_MAX) placeholder="0x… or a Solana signature" autocomplete="off" spellcheck="false" required autofocus; }
+            label { "Transaction hashes or links" textarea.pasted name="hash" rows="2" maxlength=(PASTED_CHARS_MAX) placeholder="0x… or a Solana signature" autocomplete="off" spellcheck="false" required autofocus { (asked.pasted()) } }
             details open[!asked.chain.is_empty() || !asked.wallet.is_empty()] {
                 summary { "Chain and wallet (found when left out)" }
                 label { "Chain" select name="chain" {
@@ -182,18 +225,60 @@ pub(crate) async fn read(
 ) -> Result<Response, PageError> {
     let result = async {
         let call = called(&web, &visitor).await?;
-        let item = asked.item()?;
-        let hash = item.hash;
-        web.app.classify(call, item).await?;
-        Ok::<_, ApiError>(hash)
+        let mut items = asked.items(&web.app.reader.explorer_hosts())?;
+        if let [_] = items.as_slice()
+            && let Some(item) = items.pop()
+        {
+            let page = asked.page(&item.hash.to_string(), item.chain.as_deref());
+            web.app.classify(call, item).await?;
+            return Ok(Redirect::to(&page).into_response());
+        }
+        let rows = web.app.classify_batch(call, items).await?;
+        Ok::<_, ApiError>(page(&visitor, "Readings", several(&asked, &rows)).into_response())
     };
     match result.await {
-        Ok(hash) => Ok(Redirect::to(&asked.page(&hash)).into_response()),
+        Ok(shown) => Ok(shown),
         // Tells how long to wait.
         Err(error @ ApiError::RateLimited { .. }) => Err(error.into()),
         Err(error) => {
             let main = first_page(&web, &visitor, &asked, Some(&error)).await?;
             Ok((error.status(), page(&visitor, "That did not work", main)).into_response())
+        }
+    }
+}
+
+/// One line each, with a link to the whole.
+fn several(asked: &ReadingForm, rows: &[Arc<Classification>]) -> Markup {
+    let reviews = rows.iter().filter(|row| row.error.is_none() && row.needs_review).count();
+    let failed = rows.iter().filter(|row| row.error.is_some()).count();
+    html! {
+        h1 { (rows.len()) " transactions" }
+        p { (reviews) " for review" @if failed > 0 { ", " (failed) " not read" } ". " a href="/" { "Read others" } "." }
+        div.wide {
+            table {
+                thead { tr { th scope="col" { "Transaction" } th scope="col" { "Reading" } th scope="col" { "In words" } } }
+                tbody { @for row in rows { (one_of_several(asked, row)) } }
+            }
+        }
+    }
+}
+
+fn one_of_several(asked: &ReadingForm, row: &Classification) -> Markup {
+    let hash = row.hash.as_deref().unwrap_or_default();
+    let told = row.review_note.as_deref().or(row.description.as_deref()).unwrap_or_default();
+    html! {
+        tr {
+            td {
+                a href=(asked.page(hash, row.chain.as_deref())) { code { (harmless(hash, ASKED_CHARS_MAX)) } }
+                @if let Some(chain) = &row.chain { br; (chain) }
+                @if let Some(block) = &row.block { ", " (time(&block.timestamp)) }
+            }
+            @if row.error.is_some() {
+                td { "not read" }
+            } @else {
+                td { (row.category.name()) br; (treatment(row.treatment)) @if row.needs_review { br; strong { "for review" } } }
+            }
+            td { (prose_within(told, TOLD_CHARS_MAX)) }
         }
     }
 }

@@ -283,13 +283,15 @@ fn prices_that_are_of_no_use_are_told_before_anything_is_read() {
 }
 
 /// Types that DuckDB sees in an export; every other column is text.
-const TYPED: [(&str, &str); 6] = [
+const TYPED: [(&str, &str); 8] = [
     ("time", "TIMESTAMP WITH TIME ZONE"),
     ("taxable", "BOOLEAN"),
     ("row_taxable", "BOOLEAN"),
     ("confidence", "INTEGER"),
     ("needs_review", "BOOLEAN"),
     ("price_time", "TIMESTAMP WITH TIME ZONE"),
+    ("decided_at", "TIMESTAMP WITH TIME ZONE"),
+    ("signed_at", "TIMESTAMP WITH TIME ZONE"),
 ];
 
 fn duckdb(arguments: &[&str]) -> String {

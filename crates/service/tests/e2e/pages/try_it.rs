@@ -15,7 +15,7 @@ async fn looks(browser: &mut Browser, hash: &str) {
         let request = request.header("sec-fetch-site", "cross-site").header("sec-fetch-dest", "image");
         let page = browser.send(request).await;
         assert!(
-            page.status == 200 && page.has("action=\"/try\"") && page.has(&format!("value=\"{hash}\"")),
+            page.status == 200 && page.has("action=\"/try\"") && page.has(&format!(">{hash}</textarea>")),
             "{}",
             page.text
         );
@@ -56,6 +56,35 @@ async fn without_an_account_the_pool_of_the_address_is_spent_and_looking_is_free
     assert_eq!((neighbour.left().await.as_str(), neighbour.read(&hash("aave_supply")).await.status), ("2 of 2", 303));
     looks(&mut person, &hash("aave_supply")).await;
     assert_eq!(taxon.quota(&taxon.key).await["used"], 0);
+    taxon.setup.run(&["ledger", "check"]);
+}
+
+#[tokio::test]
+async fn many_hashes_and_links_are_read_at_once() {
+    let taxon = proxied().with("TAXON_POOL_ANON", "2").start().await;
+    let mut person = Browser::new(&taxon, "192.0.2.1");
+    let [swap, wrap, supply] = ["v2_swap_eth_in", "weth_wrap", "aave_supply"].map(hash);
+    let pasted = format!("{swap},\r\n https://explorer.example/tx/{wrap}?a=b {swap}\n{supply}");
+    let page = person.read(&pasted).await;
+    assert!(page.status == 200 && page.has("<h1>3 transactions</h1>") && page.has("1 not read"), "{}", page.text);
+    assert_eq!(person.left().await, "0 of 2", "a repeat is one");
+    for hash in [&swap, &wrap] {
+        assert!(page.has(&format!("href=\"/reading/{hash}?chain=demo\"")), "{}", page.text);
+        assert!(person.get(&format!("/reading/{hash}?chain=demo")).await.has("class=\"reading"));
+    }
+    let link = person.read(&format!("https://explorer.example/tx/{wrap}")).await;
+    assert_eq!((link.status, link.location()), (303, format!("/reading/{wrap}").as_str()), "one link is one reading");
+
+    let wrong = person.read(&format!("{swap} <b>\u{202e}nothing</b>")).await;
+    assert!(
+        wrong.status == 400 && wrong.has("is neither the hash of a transaction nor a link to one"),
+        "{}",
+        wrong.text
+    );
+    assert!(wrong.has(&swap) && !wrong.has("<b>") && !wrong.has("\u{202e}"), "{}", wrong.text);
+    let many: Vec<String> = (0..101).map(|number| format!("0x{number:064x}")).collect();
+    let many = person.read(&many.join("\n")).await;
+    assert!(many.status == 400 && many.has("At most 100 at a time, not 101"), "{}", many.text);
     taxon.setup.run(&["ledger", "check"]);
 }
 
