@@ -1,4 +1,4 @@
-// The only script of the pages: buttons that copy, switches that send their form at once, and jobs whose progress moves. Without it a page
+// The only script of the pages: buttons that copy, switches that send their form at once, a list that Enter sends, and jobs whose progress moves. Without it a page
 // says the same.
 (() => {
   const status = document.createElement("p");
@@ -44,6 +44,14 @@
   document.addEventListener("change", (event) => {
     const field = event.target.closest("[data-submit]");
     if (field && field.form) field.form.requestSubmit();
+  });
+
+  // Shift and Enter begin a new line.
+  document.addEventListener("keydown", (event) => {
+    const field = event.target.closest("textarea[data-enter]");
+    if (!field || event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    field.form.requestSubmit();
   });
 
   // A part of a page that is live is replaced by what the same page says now, until it is live no more.

@@ -157,7 +157,7 @@ async fn first_page(
         }
         form.try method="post" action="/try" {
             (proof(visitor))
-            label { "Transaction hashes or links" textarea.pasted name="hash" rows="2" maxlength=(PASTED_CHARS_MAX) placeholder="0x… or a Solana signature" autocomplete="off" spellcheck="false" required autofocus { (asked.pasted()) } }
+            label { "Transaction hashes or links" textarea name="hash" data-enter rows="2" maxlength=(PASTED_CHARS_MAX) placeholder="0x… or a Solana signature" autocomplete="off" spellcheck="false" required autofocus { (asked.pasted()) } }
             details open[!asked.chain.is_empty() || !asked.wallet.is_empty()] {
                 summary { "Chain and wallet (found when left out)" }
                 label { "Chain" select name="chain" {
