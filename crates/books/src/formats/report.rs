@@ -6,7 +6,7 @@ mod totals;
 use std::io::{self, BufWriter, Seek, Write};
 
 use engine::classification::Entry;
-use engine::{Account, Classification, DISCLAIMER};
+use engine::{Account, Classification, DISCLAIMER, Treatment};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::{Options, Rows, Scratch};
@@ -94,7 +94,7 @@ fn summary(totals: &Totals, currency: Option<&str>) -> Markup {
             tbody {
                 @for ((category, treatment), count) in &totals.kinds {
                     tr {
-                        td { (category.name()) } td { (treatment.name()) } td.number { (count.all) }
+                        td { (category.name()) } td { (treatment.map_or("left to people", Treatment::name)) } td.number { (count.all) }
                         @for taxable in count.taxable { td.number { (taxable) } }
                     }
                 }
@@ -136,7 +136,9 @@ fn title(row: &Classification) -> Markup {
     let time = row.block.as_ref().map_or("", |block| block.timestamp.as_str());
     html! {
         p.title {
-            span.time { (one_line(time)) } " " (row.category.name()) ", " (row.treatment.name())
+            span.time { (one_line(time)) } " "
+            @if row.needs_review { "for review, leaning to " (row.category.name()) }
+            @else { (row.category.name()) ", " (row.treatment.name()) }
             @if let Some(protocol) = &row.protocol { ", " bdi { (one_line(protocol)) } }
         }
         p { code { (one_line(row.hash.as_deref().unwrap_or_default())) } " on " (one_line(row.chain.as_deref().unwrap_or_default())) }

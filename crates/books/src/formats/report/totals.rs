@@ -24,7 +24,8 @@ pub(super) struct Totals {
     pub(super) first: Option<String>,
     pub(super) last: Option<String>,
     pub(super) engines: BTreeSet<String>,
-    pub(super) kinds: BTreeMap<(Category, Treatment), Count>,
+    /// What was left to people has no treatment.
+    pub(super) kinds: BTreeMap<(Category, Option<Treatment>), Count>,
     pub(super) assets: BTreeMap<AssetKey, AssetTotal>,
     /// Postings of assets past the limit.
     pub(super) left_out: usize,
@@ -69,7 +70,8 @@ impl Totals {
             self.first.get_or_insert_with(|| block.timestamp.clone());
             self.last = Some(block.timestamp.clone());
         }
-        let kind = self.kinds.entry((row.category, row.treatment)).or_default();
+        let treatment = (!row.needs_review).then_some(row.treatment);
+        let kind = self.kinds.entry((row.category, treatment)).or_default();
         one_more(&mut kind.all, true);
         let [yes, no, undetermined] = &mut kind.taxable;
         let place = match row.taxable {
