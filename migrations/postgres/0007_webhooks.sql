@@ -89,7 +89,7 @@ DECLARE
 BEGIN
     v_used := coalesce((SELECT used FROM pools WHERE payer = p_owner AND period = p_period), 0);
     v_exhausted := p_refused OR v_used >= p_limit;
-    v_low := p_limit > 0 AND v_used * 10 >= p_limit * 9;
+    v_low := p_limit > 0 AND v_used >= p_limit - p_limit / 10;
     IF NOT (v_exhausted OR v_low) THEN
         RETURN;
     END IF;

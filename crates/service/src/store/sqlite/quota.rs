@@ -5,8 +5,8 @@ use serde_json::json;
 
 use super::super::EventKind;
 
-/// The pool runs low when this share of it is used.
-const LOW_PERCENT: i64 = 90;
+/// The pool runs low when no more than this part of it is left.
+const LOW_PART: i64 = 10;
 
 /// `used` is of after the turn; `is_refused` says that the turn refused something.
 pub(super) fn tell(
@@ -18,7 +18,7 @@ pub(super) fn tell(
     now: i64,
 ) -> Result<()> {
     let is_exhausted = is_refused || used >= limit;
-    let is_low = limit > 0 && used.saturating_mul(100) >= limit.saturating_mul(LOW_PERCENT);
+    let is_low = limit > 0 && used >= limit.saturating_sub(limit / LOW_PART);
     // Most turns end here, without a statement.
     if !is_exhausted && !is_low {
         return Ok(());
