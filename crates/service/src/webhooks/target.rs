@@ -99,7 +99,8 @@ impl Resolve for Reach {
         let reach = *self;
         Box::pin(async move {
             let found = reach.resolve_all(name.as_str()).await?;
-            Ok(Box::new(found.into_iter()) as Addrs)
+            let found: Addrs = Box::new(found.into_iter());
+            Ok(found)
         })
     }
 }

@@ -254,7 +254,8 @@ async fn receivers_get_what_they_can_verify_whatever_others_do() {
     for hidden in [secret.as_str(), &new, "fails-once", &format!(":{}", sink.port)] {
         assert!(!log.contains(hidden), "{hidden} is in the log");
     }
-    assert_eq!(press(&mut person, well, "remove").await.location(), "/webhooks");
+    let remove = format!("{well}/remove");
+    assert_eq!(person.submit(&remove, &remove, &[]).await.location(), "/webhooks");
     assert_eq!((person.get(well).await.status, person.get(&message).await.status), (404, 404));
 }
 
