@@ -314,6 +314,15 @@ async fn a_message_survives_a_kill_and_goes_nowhere_that_is_not_public() {
     comes_to(&mut person, &message, ">Delivered<").await;
     assert_eq!(sink.kinds("/address"), ["job.finished"]);
     verify(&secret, &sink.came("/address")).await;
+
+    // Thirty in any minute, and one was counted already.
+    let csrf = person.csrf().await;
+    let enable = format!("{by_name}/enable");
+    for _ in 0..29 {
+        assert_eq!(person.send(person.form(&enable, &csrf, &[])).await.status, 303);
+    }
+    let page = person.send(person.form(&enable, &csrf, &[])).await;
+    assert!(page.status == 429 && page.has("Too many tries"), "{}", page.text);
 }
 
 async fn start(setup: &Setup) -> Taxon {
