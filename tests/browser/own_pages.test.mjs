@@ -11,6 +11,7 @@ const PAGES = {
   "account": "/account",
   "usage": "/usage",
   "review": "/review",
+  "webhooks": "/webhooks",
   "operator": "/operator",
 };
 const MINOR = {
@@ -29,14 +30,29 @@ test("pages of one's own", async (t) => {
   await t.test("link", () => inspect(page, "link", service.link, { isMain: false }));
   await becomeOperator(page, service);
   await fill(page, service);
+  const webhook = await addWebhook(page);
   for (const [name, path] of Object.entries({ ...PAGES, ...MINOR })) {
     await t.test(name, () => inspect(page, name, path, { isMain: name in PAGES }));
   }
+  await t.test("webhook", () => inspect(page, "webhook", webhook));
+  await t.test("webhook-remove", () => inspect(page, "webhook-remove", `${webhook}/remove`, { isMain: false }));
   await t.test("a page that is not there still knows who looks", async () => {
     await page.goto("/account/keys/nothing/revoke");
     await page.getByRole("button", { name: "Sign out", exact: true }).waitFor();
   });
 });
+
+// Nothing is sent there: no pool runs low here.
+async function addWebhook(page) {
+  await page.goto("/webhooks");
+  await page.getByLabel("Address that takes the messages").fill(`https://1.1.1.1/hooks/${"quite-a-long-path/".repeat(6)}`);
+  for (const box of await page.getByRole("checkbox").all()) await box.uncheck();
+  await page.getByLabel("quota.low").check();
+  await page.getByRole("button", { name: "Add webhook" }).click();
+  await page.getByText("This is the secret.").waitFor();
+  await page.getByRole("link", { name: "All webhooks" }).click();
+  return page.getByRole("link", { name: "https://1.1.1.1/hooks" }).getAttribute("href");
+}
 
 async function fill(page, service) {
   const key = await createKey(page, "ledger import of the Hamburg office, second try");

@@ -12,6 +12,7 @@ mod repeats;
 mod request;
 mod setup;
 mod tables;
+mod webhooks;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,6 +27,7 @@ use crate::history::History;
 use crate::limits::Limits;
 use crate::metrics;
 use crate::store::Store;
+use crate::webhooks::Reach;
 pub(crate) use door::{AdmittedCall, Presented, RequestId};
 pub(crate) use engine::DISCLAIMER;
 pub(crate) use jobs::{JobList, JobRequest, JobState, JobStatus, Jobs, Upload, scratch, work};
@@ -42,6 +44,7 @@ pub(crate) use setup::{
     Demo, endpoints, explorer, explorer_variable, knowledge, make_folder, open, reader, registry, store,
 };
 pub(crate) use tables::{CategoryList, ChainList, KnownAddress};
+pub(crate) use webhooks::{DeliveryList, ENDPOINTS_MAX, ShownSecret};
 
 #[derive(Debug)]
 pub(crate) struct App {
@@ -57,6 +60,8 @@ pub(crate) struct App {
     pub(crate) pool_anon: i64,
     /// Whether metered classifications are written as events.
     pub(crate) has_sink: bool,
+    /// Where webhooks may lead.
+    pub(crate) reach: Reach,
     /// Calls in flight, also those whose caller has gone: shutdown waits for them.
     calls: TaskTracker,
 }

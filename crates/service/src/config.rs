@@ -70,6 +70,7 @@ struct ConfigFile {
     trusted_proxies: Vec<String>,
     meter_sink: Option<String>,
     meter_token: Option<String>,
+    webhook_private: Option<bool>,
     mcp_listen: Option<SocketAddr>,
     #[serde(default)]
     mcp_hosts: Vec<String>,
@@ -106,6 +107,8 @@ pub(crate) struct Config {
     /// Peers whose `X-Forwarded-For` is trusted.
     pub(crate) trusted_proxies: Vec<IpNet>,
     pub(crate) meter: Option<Sink>,
+    /// Whether webhooks may lead to addresses that are not public, and go without TLS.
+    pub(crate) webhook_private: bool,
     pub(crate) mcp: Mcp,
     /// Where metrics are served; without it nothing is recorded.
     pub(crate) metrics_listen: Option<SocketAddr>,
@@ -189,6 +192,7 @@ impl Config {
             )?,
             trusted_proxies: proxies.iter().map(|text| network(text)).collect::<Result<_, _>>()?,
             meter: sink,
+            webhook_private: switch("TAXON_WEBHOOK_PRIVATE", file.webhook_private)?,
             rules: path(&flags.rules, "TAXON_RULES", file.rules)?,
             packs: flags.packs.clone(),
             lists: if flags.without_lists { Lists::LeftOut } else { Lists::Whole },
@@ -224,6 +228,7 @@ impl Config {
             ("connections_per_address_max", self.connections_per_address_max.to_string()),
             ("trusted_proxies", listed(proxies)),
             ("meter_sink", meter.to_owned()),
+            ("webhook_private", self.webhook_private.to_string()),
             ("mcp_listen", self.mcp.listen.map_or("(with everything else)".to_owned(), |listen| listen.to_string())),
             ("mcp_hosts", listed(self.mcp.hosts.clone())),
             ("metrics_listen", self.metrics_listen.map_or("(none)".to_owned(), |listen| listen.to_string())),
@@ -256,6 +261,16 @@ fn database(url: Option<String>, data_dir: &Path) -> anyhow::Result<Database> {
             Ok(Database::Sqlite(PathBuf::from(path)))
         }
         _ => bail!("TAXON_DATABASE_URL is neither postgres://… nor sqlite:PATH"),
+    }
+}
+
+/// Off unless it is switched on.
+fn switch(name: &str, in_file: Option<bool>) -> anyhow::Result<bool> {
+    match env_text(name)?.as_deref() {
+        None => Ok(in_file.unwrap_or_default()),
+        Some("1" | "true") => Ok(true),
+        Some("0" | "false") => Ok(false),
+        Some(_) => bail!("{name} is neither 1 nor 0"),
     }
 }
 

@@ -206,6 +206,7 @@ fn reading(owner_id: &str, row: &Classification, at: i64) -> HistoryRow {
         protocol: row.protocol.clone(),
         note: row.review_note.as_deref().map(cut),
         at,
+        rules: row.engine.clone(),
     }
 }
 
@@ -234,6 +235,7 @@ mod tests {
             protocol: None,
             note: None,
             at: 1,
+            rules: String::new(),
         }
     }
 

@@ -24,6 +24,7 @@ mod schema;
 pub mod store;
 mod text;
 mod web;
+mod webhooks;
 
 use std::process::ExitCode;
 

@@ -19,6 +19,7 @@ const PASSWORDS_BY_ADDRESS_MAX: u32 = 10;
 const PASSWORDS_BY_ACCOUNT_AND_ADDRESS_MAX: u32 = 5;
 const PASSWORDS_BY_ACCOUNT_MAX: u32 = 30;
 const SIGN_UPS_MAX: u32 = 5;
+const WEBHOOK_FORMS_MAX: u32 = 30;
 
 /// Who is counted, and for what.
 #[derive(Debug, Clone, Copy)]
@@ -48,6 +49,10 @@ pub(crate) enum Counted<'a> {
     /// Password attempts at one account, from anywhere, past which each is slowed down. The name is a hash, since an e-mail address is stored only in its row.
     PasswordByAccount(&'a str),
     SignUp(&'a str),
+    /// What an owner does to webhooks: each may look a name up or send a message.
+    Webhook {
+        owner_id: &'a str,
+    },
 }
 
 impl Counted<'_> {
@@ -63,6 +68,7 @@ impl Counted<'_> {
             Self::PasswordByAccountAndAddress { account, address } => format!("password:account:{account}:{address}"),
             Self::PasswordByAccount(account) => format!("password:account:{account}"),
             Self::SignUp(address) => format!("sign-up:{address}"),
+            Self::Webhook { owner_id } => format!("webhook:{owner_id}"),
         }
     }
 
@@ -79,13 +85,14 @@ impl Counted<'_> {
             Self::PasswordByAccountAndAddress { .. } => Some(PASSWORDS_BY_ACCOUNT_AND_ADDRESS_MAX),
             Self::PasswordByAccount(_) => Some(PASSWORDS_BY_ACCOUNT_MAX),
             Self::SignUp(_) => Some(SIGN_UPS_MAX),
+            Self::Webhook { .. } => Some(WEBHOOK_FORMS_MAX),
         }
     }
 
     /// Whether a caller can invent any number of these, so that their count must be bounded.
     fn is_strange(self) -> bool {
         match self {
-            Self::Classify { .. } | Self::Job { .. } | Self::StatusByKey { .. } => false,
+            Self::Classify { .. } | Self::Job { .. } | Self::StatusByKey { .. } | Self::Webhook { .. } => false,
             Self::ClassifyByPayer(_)
             | Self::StatusByAddress(_)
             | Self::Unauthorized(_)

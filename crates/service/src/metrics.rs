@@ -21,6 +21,8 @@ pub(crate) use table::{MetricKind, MetricRow, TABLE};
 const NO_ROUTE: &str = "none";
 /// The label of a method that no route accepts.
 const OTHER_METHOD: &str = "other";
+const WEBHOOK_OUTCOMES: [&str; 7] =
+    ["delivered", "refused", "redirected", "gone", "timed_out", "unreachable", "forbidden"];
 const CACHES: [&str; 3] = ["verdicts", "facts", "tokens"];
 
 static RECORDED: OnceLock<MetricHandles> = OnceLock::new();
@@ -86,6 +88,10 @@ fn register_at_zero(item_codes: impl Iterator<Item = &'static str>) {
     for code in item_codes {
         ::metrics::counter!(table::ITEM_ERRORS, "code" => code).absolute(0);
     }
+    for outcome in WEBHOOK_OUTCOMES {
+        ::metrics::counter!(table::WEBHOOK_ATTEMPTS, "outcome" => outcome).absolute(0);
+    }
+    ::metrics::counter!(table::WEBHOOKS_GIVEN_UP).absolute(0);
     for cache in CACHES {
         ::metrics::counter!("taxon_cache_hits_total", "cache" => cache).absolute(0);
         ::metrics::counter!("taxon_cache_misses_total", "cache" => cache).absolute(0);
@@ -126,6 +132,15 @@ pub(crate) fn classified(row: &Classification) {
 pub(crate) fn items_failed(code: &'static str, count: usize) {
     let count = u64::try_from(count).unwrap_or(u64::MAX);
     ::metrics::counter!(table::ITEM_ERRORS, "code" => code).increment(count);
+}
+
+/// An attempt to deliver a webhook; the outcome is one of ours.
+pub(crate) fn webhook_tried(outcome: &'static str) {
+    ::metrics::counter!(table::WEBHOOK_ATTEMPTS, "outcome" => outcome).increment(1);
+}
+
+pub(crate) fn webhook_given_up() {
+    ::metrics::counter!(table::WEBHOOKS_GIVEN_UP).increment(1);
 }
 
 /// Gauges that are measured at each scrape.

@@ -16,6 +16,7 @@ pub(crate) mod sign_in;
 pub(crate) mod try_it;
 pub(crate) mod usage;
 mod visitor;
+pub(crate) mod webhooks;
 
 use crate::web::StaticFile;
 pub(crate) use extract::carry_visitor;

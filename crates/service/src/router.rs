@@ -13,7 +13,7 @@ use utoipa_axum::routes;
 
 use crate::config::Config;
 use crate::error::ApiError;
-use crate::pages::{account, jobs, operator, review, sign_in, try_it, usage};
+use crate::pages::{account, jobs, operator, review, sign_in, try_it, usage, webhooks};
 use crate::web::{self, Web};
 use crate::{docs, mcp, openapi, pages, rest};
 
@@ -98,6 +98,15 @@ fn page_routes(web: &Web) -> Router<Web> {
         .route("/jobs/{id}", get(jobs::job))
         .route("/jobs/{id}/results", get(jobs::results))
         .route("/jobs/{id}/cancel", get(jobs::confirm_cancel).post(jobs::cancel))
+        .route("/webhooks", get(webhooks::list).post(webhooks::create))
+        .route("/webhooks/{id}", get(webhooks::endpoint))
+        .route("/webhooks/{id}/events", get(|| to("/webhooks")).post(webhooks::choose_events))
+        .route("/webhooks/{id}/rotate", get(|| to("/webhooks")).post(webhooks::rotate))
+        .route("/webhooks/{id}/enable", get(|| to("/webhooks")).post(webhooks::enable))
+        .route("/webhooks/{id}/test", get(|| to("/webhooks")).post(webhooks::test))
+        .route("/deliveries/{id}", get(webhooks::delivery))
+        .route("/deliveries/{id}/again", get(|| to("/webhooks")).post(webhooks::again))
+        .route("/webhooks/{id}/remove", get(webhooks::confirm_remove).post(webhooks::remove))
         .route("/usage", get(usage::page_handler))
         .route("/usage.csv", get(usage::csv))
         .route("/review", get(review::queue))

@@ -1,5 +1,5 @@
-//! Persistent data: owners, keys and accounts, the ledger, the history of readings, jobs, rate windows that instances share, and events for the
-//! billing rail.
+//! Persistent data: owners, keys and accounts, the ledger, the history of readings, jobs, rate windows that instances share, events for the
+//! billing rail, and webhooks with the messages on their way.
 //!
 //! Two engines implement one contract: SQLite, embedded, for one machine, and PostgreSQL for any number of instances. Nothing outside this
 //! folder writes SQL; `tests/store` holds both engines to the same answers.
@@ -16,6 +16,7 @@ mod postgres;
 mod shelf;
 mod sqlite;
 pub mod turn;
+mod webhooks;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -34,6 +35,7 @@ pub use links::Link;
 pub use owners::OwnerRow;
 pub use shelf::{Clearing, Shelf, ShelfHit, ShelfRow, ShelfUsage};
 pub use turn::{Grant, Payer, Posted, Resets, SettleOutcome, Settled, Turn, Turned};
+pub use webhooks::{AttemptOutcome, DeliveryRow, DeliveryState, DueDelivery, EndpointRow, EventKind, WebhookSecret};
 
 /// Reads a row of either engine into a struct whose fields are named after its columns. `sqlx::FromRow` could be derived instead, but
 /// sqlx's macros need the whole of sqlx, its drivers, SQLite's C and TLS compiled a second time for the compiler itself.

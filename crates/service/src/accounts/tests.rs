@@ -245,6 +245,7 @@ async fn a_review_names_a_category_and_stays_within_bounds() {
         protocol: None,
         note: None,
         at: NOON,
+        rules: String::new(),
     };
     desk.store.write_history(&[reading], &[]).await.unwrap();
     assert_eq!(desk.unreviewed(&person).await.unwrap(), 1);

@@ -18,6 +18,7 @@ use crate::config::Config;
 use crate::history::History;
 use crate::limits::Limits;
 use crate::store::{Clock, Database, Shelf, Store};
+use crate::webhooks::Reach;
 
 /// The demo chains: real contracts on a real local node and real programs in a real runtime, recorded by the project itself.
 const DEMO_CHAINS: &str = include_str!("../../../../demo/chain.toml");
@@ -49,6 +50,7 @@ pub(crate) async fn open(config: &Config, demo: Demo) -> anyhow::Result<App> {
         store,
         pool_anon: config.pool_anon,
         has_sink: config.meter.is_some(),
+        reach: if config.webhook_private { Reach::Anywhere } else { Reach::Public },
         readiness: Readiness::default(),
         calls: TaskTracker::new(),
     })

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::app::{self, App, Demo};
 use crate::config::Config;
 use crate::web::{self, Places, Timeouts, Web};
-use crate::{error, meter, metrics, router};
+use crate::{error, meter, metrics, router, webhooks};
 
 /// Calls in flight at shutdown have this long to finish.
 const SHUTDOWN_SECONDS_MAX: u64 = 25;
@@ -94,8 +94,9 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
         tokio::time::sleep(Duration::from_secs(SHUTDOWN_SECONDS_MAX)).await;
     };
     let jobs = app::work(Arc::clone(&app), asked.clone());
+    let webhooks = webhooks::deliver(app.store.clone(), app.reach, asked.clone());
     let finished = async {
-        tokio::join!(server, mcp_server, jobs);
+        tokio::join!(server, mcp_server, jobs, webhooks);
         app.finished().await;
     };
     tokio::select! {
@@ -154,6 +155,9 @@ async fn housekeeping(app: Arc<App>) {
             }
             if let Err(error) = app.sweep_jobs().await {
                 tracing::warn!(%error, "old jobs could not be cleared away");
+            }
+            if let Err(error) = app.sweep_webhooks().await {
+                tracing::warn!(%error, "old webhooks could not be cleared away");
             }
             if let Err(error) = app.store.sweep_accounts().await {
                 tracing::warn!(%error, "sessions that have run out could not be cleared away");

@@ -73,6 +73,7 @@ pub(crate) fn config(folder: &TempDir) -> Config {
         metrics_listen: None,
         trusted_proxies: Vec::new(),
         meter: None,
+        webhook_private: false,
         mcp: Mcp { listen: None, hosts: vec!["*".to_owned()] },
         explorers: std::collections::BTreeMap::new(),
         explorers_per_second: 1,

@@ -49,6 +49,8 @@ pub(super) const TURN_FAILURES: &str = "taxon_ledger_failures_total";
 pub(super) const TURNS_WAITING: &str = "taxon_ledger_waiting";
 pub(super) const HISTORY_WAITING: &str = "taxon_history_waiting";
 pub(super) const OUTBOX_WAITING: &str = "taxon_outbox_waiting";
+pub(super) const WEBHOOK_ATTEMPTS: &str = "taxon_webhook_attempts_total";
+pub(super) const WEBHOOKS_GIVEN_UP: &str = "taxon_webhooks_given_up_total";
 pub(super) const LOG_LOST: &str = "taxon_log_lines_lost_total";
 pub(super) const BUILD: &str = "taxon_build_info";
 pub(super) const PROCESS_CPU: &str = "process_cpu_seconds_total";
@@ -92,6 +94,12 @@ pub(crate) const TABLE: &[MetricRow] = &[
     gauge(TURNS_WAITING, &[], "Turns at the ledger that have not come to their end."),
     gauge(HISTORY_WAITING, &[], "Readings that wait to be written for the dashboard."),
     gauge(OUTBOX_WAITING, &[], "Events that wait for the billing rail, of all instances; only with a sink."),
+    counter(
+        WEBHOOK_ATTEMPTS,
+        &["outcome"],
+        "Attempts to deliver a webhook; outcome is delivered, refused, redirected, gone, timed_out, unreachable or forbidden.",
+    ),
+    counter(WEBHOOKS_GIVEN_UP, &[], "Webhooks that were given up after three days or because their receiver is gone."),
     counter(
         "taxon_upstream_requests_total",
         &["chain", "outcome"],

@@ -65,6 +65,10 @@ async fn shown(web: &Web, signed_in: &SignedIn, said: Said) -> Result<Html<Strin
             (key_table(visitor, &keys))
             p.hint { "One key works for the API and for agents. Send it as " code { "Authorization: Bearer <key>" } ". " a href="/docs/quickstart" { "Quickstart" } "." }
         }
+        section aria-labelledby="webhooks" {
+            h2 id="webhooks" { "Webhooks" }
+            p { a href="/webhooks" { "Your webhooks" } ": be told when a job has ended, the pool runs low, or a verdict has moved." }
+        }
         section aria-labelledby="password" {
             h2 id="password" { "Password" }
             form.stack method="post" action="/account/password" {
@@ -248,7 +252,7 @@ fn delete_form(visitor: &Visitor, said: Option<&str>) -> Html<String> {
         h1 { "Delete the account" }
         ul {
             li { "Every key stops working." }
-            li { "Your e-mail address, the names of your keys, your review queue and your notes are erased." }
+            li { "Your e-mail address, the names of your keys, your review queue, your notes and your webhooks are erased." }
             li { "What was counted stays in the ledger under a random number, without your address." }
         }
         p { "This cannot be undone." }

@@ -49,7 +49,7 @@ async fn shown(
     let main = html! {
         h1 { "Jobs" }
         p { "Upload a table of transactions. It is read in the background; what came of it is yours to download for your ledger or tax tool. "
-            a href="/docs/jobs" { "How jobs work" } "." }
+            a href="/docs/jobs" { "How jobs work" } "; a " a href="/webhooks" { "webhook" } " tells you when one has ended." }
         @if let Some(error) = said {
             (notice("bad", &told(error)))
             p { "Nothing was started. What you typed is still here; choose the file again." }

@@ -271,6 +271,9 @@ impl Store {
             for erase in [
                 "DELETE FROM job_parts WHERE job_id IN (SELECT id FROM jobs WHERE owner_id = $1)",
                 "DELETE FROM jobs WHERE owner_id = $1",
+                // Their messages go with them, after them: whoever sends one locks in this order too.
+                "DELETE FROM webhook_endpoints WHERE owner_id = $1",
+                "DELETE FROM quota_told WHERE owner_id = $1",
                 "DELETE FROM readings WHERE owner_id = $1",
                 "DELETE FROM reviews WHERE owner_id = $1",
                 "DELETE FROM refusals WHERE owner_id = $1",

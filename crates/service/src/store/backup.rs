@@ -166,11 +166,14 @@ async fn into_postgres<R: Read>(
     // A taxon that starts meanwhile waits for this lock.
     let lock = format!("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", tables.join(", "));
     sqlx::query(AssertSqlSafe(lock)).execute(&mut *transaction).await?;
-    // The outbox numbers its rows by itself; those of the backup keep their numbers, and the next comes after them.
+    // These tables number their rows by themselves; those of the backup keep their numbers, and the next comes after them.
     let restored = pour!(transaction, archive, present, " OVERRIDING SYSTEM VALUE");
-    sqlx::query("SELECT setval(pg_get_serial_sequence('outbox', 'seq'), coalesce(max(seq), 0) + 1, false) FROM outbox")
-        .execute(&mut *transaction)
-        .await?;
+    for count_on in [
+        "SELECT setval(pg_get_serial_sequence('outbox', 'seq'), coalesce(max(seq), 0) + 1, false) FROM outbox",
+        "SELECT setval(pg_get_serial_sequence('webhook_deliveries', 'seq'), coalesce(max(seq), 0) + 1, false) FROM webhook_deliveries",
+    ] {
+        sqlx::query(count_on).execute(&mut *transaction).await?;
+    }
     transaction.commit().await?;
     pool.close().await;
     Ok(restored)

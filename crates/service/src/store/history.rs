@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::{Value, json};
 use sqlx::QueryBuilder;
 
-use super::{PURGE_ROWS_MAX, Payer, Resets, Store, StoreError, from_row, on};
+use super::webhooks::announce;
+use super::{EventKind, PURGE_ROWS_MAX, Payer, Resets, Store, StoreError, from_row, on};
 
-/// Rows per statement. SQLite accepts 32,766 parameters, of which a row needs 12.
+/// Rows per statement. SQLite accepts 32,766 parameters, of which a row needs 13.
 const ROWS_MAX: usize = 500;
 const DAY_MILLIS: i64 = 86_400_000;
 const DAYS_MAX: u32 = 366;
@@ -27,11 +29,83 @@ pub struct HistoryRow {
     pub note: Option<String>,
     /// Milliseconds since 1970.
     pub at: i64,
+    /// Version of the engine and digest of the rules.
+    pub rules: String,
 }
 
 impl HistoryRow {
     fn key(&self) -> (&str, &str, &str) {
         (&self.owner_id, &self.hash, &self.wallet)
+    }
+
+    fn verdict(&self) -> Verdict<'_> {
+        let Self { category, treatment, taxable, needs_review, rules, .. } = self;
+        Verdict { category, treatment, taxable: *taxable, needs_review: *needs_review, rules }
+    }
+}
+
+/// What an owner books by.
+#[derive(Debug, PartialEq, Eq)]
+struct Verdict<'a> {
+    category: &'a str,
+    treatment: &'a str,
+    taxable: Option<bool>,
+    needs_review: bool,
+    rules: &'a str,
+}
+
+impl Verdict<'_> {
+    fn told(&self) -> Value {
+        json!({
+            "category": self.category,
+            "treatment": self.treatment,
+            "taxable": self.taxable,
+            "needs_review": self.needs_review,
+            "engine": self.rules,
+        })
+    }
+}
+
+/// A reading that is about to be replaced.
+struct EarlierReading {
+    owner_id: String,
+    hash: String,
+    wallet: String,
+    category: String,
+    treatment: String,
+    taxable: Option<bool>,
+    needs_review: bool,
+    rules: String,
+    at: i64,
+}
+
+from_row!(EarlierReading: owner_id, hash, wallet, category, treatment, taxable, needs_review, rules, at);
+
+impl EarlierReading {
+    fn key(&self) -> (&str, &str, &str) {
+        (&self.owner_id, &self.hash, &self.wallet)
+    }
+
+    fn verdict(&self) -> Verdict<'_> {
+        let Self { category, treatment, taxable, needs_review, rules, .. } = self;
+        Verdict { category, treatment, taxable: *taxable, needs_review: *needs_review, rules }
+    }
+
+    /// What the owner is told where new rules say otherwise. Under the same rules it was asked otherwise, with another policy; of readings from before rules
+    /// were written down nobody knows.
+    fn moved_to(&self, next: &HistoryRow) -> Option<Value> {
+        let (before, after) = (self.verdict(), next.verdict());
+        let is_newer = next.at >= self.at && !before.rules.is_empty() && before.rules != after.rules;
+        let says_otherwise = before != Verdict { rules: before.rules, ..next.verdict() };
+        (is_newer && says_otherwise).then(|| {
+            json!({
+                "chain": next.chain,
+                "hash": next.hash,
+                "wallet": Some(&next.wallet).filter(|wallet| !wallet.is_empty()),
+                "before": before.told(),
+                "after": after.told(),
+            })
+        })
     }
 }
 
@@ -96,6 +170,46 @@ pub struct Day {
     pub refused: i64,
 }
 
+/// Tells owners whose endpoints want it which of these readings say otherwise than the ones that they are about to replace.
+macro_rules! announce_moves {
+    ($store:ident, $transaction:ident, $rows:ident, $now:ident) => {{
+        let mut ask = QueryBuilder::new(
+            "SELECT DISTINCT owner_id FROM webhook_endpoints WHERE disabled_at IS NULL AND ' ' || events || ' ' LIKE ",
+        );
+        ask.push_bind(format!("% {} %", EventKind::VerdictMoved.name())).push(" AND owner_id IN (");
+        let owners: BTreeSet<&str> = $rows.iter().map(|row| row.owner_id.as_str()).collect();
+        let mut ids = ask.separated(", ");
+        for owner in owners {
+            ids.push_bind(owner);
+        }
+        ask.push(")");
+        let wanting: Vec<(String,)> = ask.build_query_as().persistent(false).fetch_all(&mut *$transaction).await?;
+        let wanting: BTreeSet<&str> = wanting.iter().map(|(id,)| id.as_str()).collect();
+        let replaced = $rows.iter().filter(|row| wanting.contains(row.owner_id.as_str()));
+        let replaced: BTreeMap<_, &HistoryRow> = replaced.map(|row| (row.key(), *row)).collect();
+        if !replaced.is_empty() {
+            let mut ask = QueryBuilder::new(
+                "SELECT owner_id, hash, wallet, category, treatment, taxable, needs_review, rules, at FROM readings
+                 WHERE (owner_id, hash, wallet) IN (",
+            );
+            ask.push_values(replaced.keys(), |mut row, (owner_id, hash, wallet)| {
+                row.push_bind(*owner_id).push_bind(*hash).push_bind(*wallet);
+            });
+            // In the order in which they are written, so that two instances that write at once do not deadlock.
+            ask.push(") ORDER BY owner_id, hash, wallet").push($store.locking());
+            let earlier = ask.build_query_as().persistent(false).fetch_all(&mut *$transaction).await?;
+            let earlier: Vec<EarlierReading> = earlier;
+            for earlier in earlier {
+                let Some(next) = replaced.get(&earlier.key()) else { continue };
+                if let Some(data) = earlier.moved_to(next) {
+                    let subject = format!("{} {}", next.hash, next.wallet);
+                    announce!($store, $transaction, &next.owner_id, EventKind::VerdictMoved, &subject, &data, $now);
+                }
+            }
+        }
+    }};
+}
+
 macro_rules! reading_rows {
     ($($which:literal),+) => {
         concat!(
@@ -133,6 +247,7 @@ impl Store {
         if owners.is_empty() {
             return Ok(());
         }
+        let now = self.now().await?;
         on!(self, store => {
             let mut transaction = store.begin().await?;
             let mut ask = QueryBuilder::new("SELECT id FROM owners WHERE email LIKE '%@%' AND id IN (");
@@ -147,9 +262,10 @@ impl Store {
             let rows: Vec<&HistoryRow> =
                 latest.into_values().filter(|reading| existing.contains(reading.owner_id.as_str())).collect();
             for rows in rows.chunks(ROWS_MAX) {
+                announce_moves!(store, transaction, rows, now);
                 let mut insert = QueryBuilder::new(
                     "INSERT INTO readings (owner_id, hash, wallet, chain, category, treatment, taxable, confidence,
-                                           needs_review, protocol, note, at) ",
+                                           needs_review, protocol, note, at, rules) ",
                 );
                 insert.push_values(rows, |mut row, reading| {
                     row.push_bind(&reading.owner_id)
@@ -163,13 +279,14 @@ impl Store {
                         .push_bind(reading.needs_review)
                         .push_bind(&reading.protocol)
                         .push_bind(&reading.note)
-                        .push_bind(reading.at);
+                        .push_bind(reading.at)
+                        .push_bind(&reading.rules);
                 });
                 insert.push(
                     " ON CONFLICT (owner_id, hash, wallet) DO UPDATE SET chain = excluded.chain,
                       category = excluded.category, treatment = excluded.treatment, taxable = excluded.taxable,
                       confidence = excluded.confidence, needs_review = excluded.needs_review, protocol = excluded.protocol,
-                      note = excluded.note, at = excluded.at WHERE excluded.at >= readings.at",
+                      note = excluded.note, at = excluded.at, rules = excluded.rules WHERE excluded.at >= readings.at",
                 );
                 insert.build().persistent(false).execute(&mut *transaction).await?;
             }

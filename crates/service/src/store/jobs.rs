@@ -3,9 +3,11 @@
 
 use std::time::Duration;
 
+use serde_json::{Value, json};
 use sqlx::QueryBuilder;
 
-use super::{PURGE_ROWS_MAX, Store, StoreError, from_row, millis, on};
+use super::webhooks::announce;
+use super::{EventKind, PURGE_ROWS_MAX, Store, StoreError, from_row, millis, on};
 
 /// Jobs that are looked at for a part that nobody holds.
 const JOBS_LOOKED_AT: i64 = 16;
@@ -50,6 +52,23 @@ from_row!(JobRow: id, owner_id, key_id, name, options, understood, state, reason
 impl JobRow {
     pub fn cursor(&self) -> (i64, String) {
         (self.created_at, self.id.clone())
+    }
+
+    /// What its owner is told at its end.
+    fn told(&self) -> Value {
+        let time = |millis: i64| jiff::Timestamp::from_millisecond(millis).unwrap_or_default().to_string();
+        json!({
+            "id": self.id,
+            "name": self.name,
+            "state": self.state,
+            "reason": self.reason,
+            "rows": self.row_count,
+            "read": self.read_count,
+            "failed": self.failed_count,
+            "needs_review": self.review_count,
+            "created_at": time(self.created_at),
+            "ended_at": self.ended_at.map(time),
+        })
     }
 }
 
@@ -98,9 +117,14 @@ pub struct PartTimes {
 
 from_row!(PartTimes: number, times);
 
-const JOB_COLUMNS: &str =
-    "SELECT id, owner_id, key_id, name, options, understood, state, reason, row_count, read_count, failed_count,
-     review_count, created_at, started_at, ended_at FROM jobs WHERE ";
+macro_rules! job_columns {
+    () => {
+        "id, owner_id, key_id, name, options, understood, state, reason, row_count, read_count, failed_count, review_count, created_at,
+         started_at, ended_at"
+    };
+}
+
+const JOB_COLUMNS: &str = concat!("SELECT ", job_columns!(), " FROM jobs WHERE ");
 
 impl Store {
     /// Makes room for a table that comes in; false where the owner has as many unfinished jobs as one may have.
@@ -319,14 +343,18 @@ impl Store {
             if written.rows_affected() == 0 {
                 return Ok(false);
             }
-            sqlx::query(
+            let finished: Option<JobRow> = sqlx::query_as(concat!(
                 "UPDATE jobs SET state = 'finished', ended_at = $2 WHERE id = $1 AND state = 'open'
-                     AND NOT EXISTS (SELECT 1 FROM job_parts WHERE job_id = $1 AND is_done = FALSE)",
-            )
+                     AND NOT EXISTS (SELECT 1 FROM job_parts WHERE job_id = $1 AND is_done = FALSE) RETURNING ",
+                job_columns!()
+            ))
             .bind(&part.job_id)
             .bind(now)
-            .execute(&mut *transaction)
+            .fetch_optional(&mut *transaction)
             .await?;
+            if let Some(job) = finished {
+                announce!(store, transaction, &job.owner_id, EventKind::JobFinished, &job.id, &job.told(), now);
+            }
             transaction.commit().await?;
             Ok(true)
         })
@@ -353,15 +381,22 @@ impl Store {
         let now = self.now().await?;
         on!(self, store => {
             let mut transaction = store.begin().await?;
-            let ended = sqlx::query("UPDATE jobs SET state = $2, reason = $3, ended_at = $4 WHERE id = $1 AND state = 'open'")
-                .bind(id)
-                .bind(state)
-                .bind(reason)
-                .bind(now)
-                .execute(&mut *transaction)
-                .await?;
+            let ended: Option<JobRow> = sqlx::query_as(concat!(
+                "UPDATE jobs SET state = $2, reason = $3, ended_at = $4 WHERE id = $1 AND state = 'open' RETURNING ",
+                job_columns!()
+            ))
+            .bind(id)
+            .bind(state)
+            .bind(reason)
+            .bind(now)
+            .fetch_optional(&mut *transaction)
+            .await?;
+            // Whoever cancels a job knows.
+            if let Some(job) = ended.as_ref().filter(|job| job.state == "failed") {
+                announce!(store, transaction, &job.owner_id, EventKind::JobFailed, &job.id, &job.told(), now);
+            }
             transaction.commit().await?;
-            Ok(ended.rows_affected() == 1)
+            Ok(ended.is_some())
         })
     }
 

@@ -105,6 +105,16 @@ impl Postgres {
         " FOR KEY SHARE"
     }
 
+    /// Locks the selected rows until the transaction ends.
+    pub(super) fn locking(&self) -> &'static str {
+        " FOR UPDATE"
+    }
+
+    /// 32 random hexadecimal digits, as an expression.
+    pub(super) fn random_name(&self) -> &'static str {
+        "replace(gen_random_uuid()::text, '-', '')"
+    }
+
     /// Rows that another instance is just taking are left to it.
     pub(super) fn skipping(&self) -> &'static str {
         " FOR UPDATE SKIP LOCKED"
@@ -219,24 +229,26 @@ impl Postgres {
     pub(super) async fn turn(&self, turn: Turn) -> Result<Turned, StoreError> {
         let column = |read: fn(&super::Settled) -> &str| turn.settled.iter().map(read).collect::<Vec<&str>>();
         let query = || async {
-            sqlx::query("SELECT * FROM taxon_turn($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)")
-                .bind(&turn.payer.id)
-                .bind(turn.payer.resets.name())
-                .bind(&turn.period)
-                .bind(turn.payer.limit)
-                .bind(&turn.call_id)
-                .bind(&turn.key_id)
-                .bind(&turn.request_id)
-                .bind(self.manual_now())
-                .bind(millis(HOLD))
-                .bind(turn.has_sink)
-                .bind(column(|row| &row.hash))
-                .bind(column(|row| row.outcome.name()))
-                .bind(column(|row| &row.category))
-                .bind(column(|row| &row.chain))
-                .bind(&turn.wanted)
-                .fetch_one(&self.pool)
-                .await
+            sqlx::query(
+                "SELECT * FROM taxon_turn_told($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
+            )
+            .bind(&turn.payer.id)
+            .bind(turn.payer.resets.name())
+            .bind(&turn.period)
+            .bind(turn.payer.limit)
+            .bind(&turn.call_id)
+            .bind(&turn.key_id)
+            .bind(&turn.request_id)
+            .bind(self.manual_now())
+            .bind(millis(HOLD))
+            .bind(turn.has_sink)
+            .bind(column(|row| &row.hash))
+            .bind(column(|row| row.outcome.name()))
+            .bind(column(|row| &row.category))
+            .bind(column(|row| &row.chain))
+            .bind(&turn.wanted)
+            .fetch_one(&self.pool)
+            .await
         };
         let row = with_retries(query).await?;
         let posted: Vec<String> = row.try_get("o_settled")?;

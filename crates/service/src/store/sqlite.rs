@@ -2,6 +2,7 @@
 //! callers into one commit; everything else uses pooled connections. All writers of the process are serialised by `Gate`.
 
 mod checkpoints;
+mod quota;
 #[cfg(test)]
 mod tests;
 mod turns;
@@ -133,6 +134,16 @@ impl Sqlite {
     /// A write transaction has the whole database to itself.
     pub(super) fn holding(&self) -> &'static str {
         ""
+    }
+
+    /// A write transaction has the whole database to itself.
+    pub(super) fn locking(&self) -> &'static str {
+        ""
+    }
+
+    /// 32 random hexadecimal digits, as an expression.
+    pub(super) fn random_name(&self) -> &'static str {
+        "lower(hex(randomblob(16)))"
     }
 
     /// For rows that another transaction works on: there is none.

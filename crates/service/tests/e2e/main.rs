@@ -43,3 +43,4 @@ mod simulation;
 mod solana;
 mod upstream_use;
 mod wallets;
+mod webhooks;

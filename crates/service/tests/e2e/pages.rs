@@ -1,7 +1,7 @@
 //! The dashboard over real HTTP: who may enter, what a form needs, what is whose, and what it costs. The list of routes is taken from
 //! the router's own text, so that a new page cannot be forgotten here.
 
-mod browser;
+pub mod browser;
 mod doors;
 mod forms;
 mod history;
@@ -18,6 +18,9 @@ use browser::{Browser, PASSWORD, Page};
 
 /// Pages that anybody may see and forms that anybody may send.
 const OPEN: [&str; 7] = ["/", "/try", "/reading/{hash}", "/sign-up", "/sign-in", "/sign-out", "/link/{token}"];
+
+/// The address of a webhook of whoever is busy.
+const WEBHOOK: &str = "http://127.0.0.1:9/hook-of-mine";
 
 struct Route {
     path: &'static str,
@@ -59,6 +62,8 @@ struct Names {
     token: String,
     key_id: String,
     job_id: String,
+    webhook_id: String,
+    message_id: String,
     owner_id: String,
     email: String,
 }
@@ -69,6 +74,8 @@ impl Names {
         let id = match route.path.split('/').nth(1) {
             Some("operator") => &self.owner_id,
             Some("jobs") => &self.job_id,
+            Some("webhooks") => &self.webhook_id,
+            Some("deliveries") => &self.message_id,
             _ => &self.key_id,
         };
         let path = route.path.replace("{hash}", &self.hash).replace("{token}", &self.token).replace("{id}", id);
@@ -88,6 +95,8 @@ impl Names {
             "/account/password" => vec![("old", "not the password"), ("new", "another password")],
             "/account/delete" => vec![("password", "not the password")],
             "/jobs" => vec![("file", &self.hash), ("name", "made"), ("chain", "demo")],
+            "/webhooks" => vec![("url", "http://127.0.0.1:9/made"), ("job.finished", "yes")],
+            "/webhooks/{id}/events" => vec![("job.failed", "yes")],
             "/review/{hash}" => vec![("wallet", &self.wallet), ("category", "swap"), ("comment", "changed")],
             "/review/{hash}/reopen" => vec![("wallet", &self.wallet)],
             "/operator/sign-up" => vec![("open", "no")],
@@ -96,6 +105,11 @@ impl Names {
             | "/account/keys/{id}/revoke"
             | "/account/sign-out-everywhere"
             | "/jobs/{id}/cancel"
+            | "/webhooks/{id}/rotate"
+            | "/webhooks/{id}/enable"
+            | "/webhooks/{id}/test"
+            | "/webhooks/{id}/remove"
+            | "/deliveries/{id}/again"
             | "/operator/owners/{id}/revoke" => Vec::new(),
             other => panic!("say what the form of {other} holds"),
         }
@@ -109,7 +123,9 @@ fn hash(name: &str) -> String {
 /// Everything that somebody sees of what is theirs. Two of these are equal when nothing has changed.
 async fn seen(browser: &mut Browser) -> Vec<String> {
     let mut all = Vec::new();
-    for path in ["/account", "/jobs", "/usage", "/usage.csv", "/review", "/review?done=yes", "/operator", "/"] {
+    for path in
+        ["/account", "/jobs", "/webhooks", "/usage", "/usage.csv", "/review", "/review?done=yes", "/operator", "/"]
+    {
         all.push(browser.get(path).await.text);
     }
     all
@@ -127,7 +143,7 @@ async fn until(browser: &mut Browser, path: &str, is_so: impl Fn(&Page) -> bool)
     panic!("{path} did not come to it: {}", browser.get(path).await.text);
 }
 
-/// An owner with a key that was used, a job, a reading and a review of it.
+/// An owner with a key that was used, a job, a webhook, a reading and a review of it.
 async fn busy(taxon: &Taxon, browser: &mut Browser, email: &str) -> Names {
     let key = browser.new_key("the name of a key").await;
     let done = demo_scenario().named("userop_bundle_of_two").clone();
@@ -145,12 +161,20 @@ async fn busy(taxon: &Taxon, browser: &mut Browser, email: &str) -> Names {
     let marked = browser.submit("/review", &action, &[("category", "self_transfer"), ("comment", "mine alone")]).await;
     assert_eq!(marked.location(), "/review", "{}", marked.text);
     until(browser, "/account", |page| !page.has("never")).await;
+    // Nobody listens there.
+    let made = browser.submit("/webhooks", "/webhooks", &[("url", WEBHOOK), ("quota.low", "yes")]).await;
+    let webhook_id = made.between("action=\"/webhooks/", "/test").to_owned();
+    let path = format!("/webhooks/{webhook_id}");
+    let tested = browser.submit(&path, &format!("{path}/test"), &[]).await;
+    let message_id = tested.location().strip_prefix("/deliveries/").unwrap().to_owned();
     Names {
         hash: done.hash,
         wallet,
         token: browser::link(&taxon.setup, "linked@example.com").replace("/link/", ""),
         key_id: key[4..12].to_owned(),
         job_id,
+        webhook_id,
+        message_id,
         owner_id: "0".repeat(32),
         email: email.to_owned(),
     }

@@ -11,10 +11,13 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, SqliteConnection};
 use taxon::store::backup::{BackupError, NOT_KEPT, Present, kept, restore};
-use taxon::store::{Billing, Clock, Database, HistoryRow, NewKey, NewSession, RefusalCount, SettleOutcome, Store};
+use taxon::store::{
+    AttemptOutcome, Billing, Clock, Database, HistoryRow, NewKey, NewSession, RefusalCount, SettleOutcome, Store,
+    WebhookSecret,
+};
 
 use super::engines::{Engine, NOON, databases, engines, payer, reserve, settle};
-use super::jobs;
+use super::{jobs, webhooks};
 
 /// Tables beside those that are kept or emptied: the list of migrations, rate windows, and what SQLite notes for itself.
 const ELSEWHERE: [&str; 3] = ["_sqlx_migrations", "windows", "sqlite_sequence"];
@@ -105,6 +108,20 @@ async fn fill(engine: &Engine) {
     engine.sql("UPDATE accounts SET proved_at = 1").await.unwrap();
     assert!(store.make_operator("person@example.com").await.unwrap());
     store.set_setting("sign_up", "off").await.unwrap();
+    webhooks::endpoint(store, "owner-a@example.com", "whe_a", "job.finished quota.low").await;
+    let secret = WebhookSecret(vec![9; 32]);
+    assert!(store.rotate_secret("owner-a@example.com", "whe_a", &secret, Duration::from_secs(60)).await.unwrap());
+    for id in ["msg_1", "msg_2"] {
+        assert!(store.announce_test("owner-a@example.com", "whe_a", id).await.unwrap());
+    }
+    let due = store.hold_delivery("holder", Duration::from_secs(30)).await.unwrap().unwrap();
+    let gone = AttemptOutcome {
+        status: Some(410),
+        failure: Some("gone".to_owned()),
+        is_gone: true,
+        ..AttemptOutcome::default()
+    };
+    store.end_delivery(&due, "holder", &gone, Duration::from_secs(60)).await.unwrap();
     jobs::job(store, "job", "owner-a@example.com", 3).await;
     let held = store.hold_parts("holder", jobs::HELD, 2).await.unwrap();
     assert!(store.end_part(&held[0], "holder", &jobs::outcome(true)).await.unwrap());
@@ -116,6 +133,9 @@ async fn fill(engine: &Engine) {
     let outcomes: Vec<(&str, SettleOutcome)> =
         hashes.iter().enumerate().map(|(at, hash)| (*hash, outcome(at))).collect();
     store.turn(settle(&owner, "a", &period, &outcomes, &["held"])).await.unwrap();
+    let many: Vec<String> = (0..2_000).map(|number| format!("more{number}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    store.turn(reserve(&owner, "refused", &many)).await.unwrap();
     let partner = payer("owner-b@example.com", None);
     let metered = [("m1", SettleOutcome::Billable), ("m2", SettleOutcome::Billable)];
     store.turn(settle(&partner, "m", &period, &metered, &[])).await.unwrap();
@@ -135,6 +155,7 @@ async fn fill(engine: &Engine) {
         protocol: None,
         note: Some("a note\u{2028}\\".to_owned()),
         at: NOON,
+        rules: "1+aa".to_owned(),
     };
     let refusal = RefusalCount { owner_id: owner.id.clone(), day: 20_772, code: "rate_limited", count: 3 };
     store.write_history(&[reading], &[refusal]).await.unwrap();

@@ -18,6 +18,7 @@ pub fn reading(owner: &str, hash: &str, wallet: &str, at: i64) -> HistoryRow {
         protocol: Some("Uniswap V3".to_owned()),
         note: None,
         at,
+        rules: "1+aa".to_owned(),
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) struct Table {
 pub const NOT_KEPT: [&str; 4] = ["sessions", "links", "holds", "leases"];
 
 /// Owners first: others refer to them.
-pub(super) const TABLES: [Table; 13] = [
+pub(super) const TABLES: [Table; 16] = [
     Table {
         name: "owners",
         columns: &[("id", Text), ("email", Text), ("created_at", Number), ("tier", Text), ("pool", Number)],
@@ -88,6 +88,7 @@ pub(super) const TABLES: [Table; 13] = [
             ("protocol", Text),
             ("note", Text),
             ("at", Number),
+            ("rules", Text),
         ],
     },
     Table {
@@ -139,6 +140,55 @@ pub(super) const TABLES: [Table; 13] = [
             ("held_until", Number),
             ("due_at", Number),
             ("done_at", Number),
+        ],
+    },
+    // With their secrets: after a restore the receivers must still know us.
+    Table {
+        name: "webhook_endpoints",
+        columns: &[
+            ("id", Text),
+            ("owner_id", Text),
+            ("url", Text),
+            ("events", Text),
+            ("secret", Bytes),
+            ("old_secret", Bytes),
+            ("old_secret_until", Number),
+            ("created_at", Number),
+            ("disabled_at", Number),
+            ("disabled_reason", Text),
+            ("holder", Text),
+            ("held_until", Number),
+            ("served_at", Number),
+        ],
+    },
+    Table {
+        name: "webhook_deliveries",
+        columns: &[
+            ("seq", Number),
+            ("id", Text),
+            ("endpoint_id", Text),
+            ("kind", Text),
+            ("subject", Text),
+            ("payload", Text),
+            ("state", Text),
+            ("created_at", Number),
+            ("begun_at", Number),
+            ("attempts", Number),
+            ("tried_at", Number),
+            ("due_at", Number),
+            ("ended_at", Number),
+            ("status", Number),
+            ("failure", Text),
+        ],
+    },
+    Table {
+        name: "quota_told",
+        columns: &[
+            ("owner_id", Text),
+            ("period", Text),
+            ("low_of", Number),
+            ("exhausted_of", Number),
+            ("told_at", Number),
         ],
     },
 ];

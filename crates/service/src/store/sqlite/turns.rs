@@ -4,6 +4,7 @@ use rusqlite::{Connection, OptionalExtension, Result, params};
 
 use super::super::turn::{Grant, HashState, Posted, Turn, Turned, decide};
 use super::super::{HOLD, millis};
+use super::quota;
 
 pub(super) fn turn(connection: &Connection, turn: &Turn, now: i64) -> Result<Turned> {
     let period = period(connection, turn, now)?;
@@ -19,9 +20,13 @@ pub(super) fn turn(connection: &Connection, turn: &Turn, now: i64) -> Result<Tur
     let seen = hashes.map(|hash| page.seen(hash, &turn.call_id)).collect::<Result<Vec<HashState>>>()?;
     let (posted, granted) = decide(turn, free, &seen);
     page.post(turn, &posted, now)?;
-    if turn.payer.limit.is_some() {
+    if let Some(limit) = turn.payer.limit {
         for (hash, _) in turn.wanted.iter().zip(&granted).filter(|(_, grant)| **grant == Grant::Held) {
             page.hold(hash, &turn.call_id, now.saturating_add(millis(HOLD)))?;
+        }
+        if !turn.payer.is_anonymous() {
+            let is_refused = posted.contains(&Posted::Refused) || granted.contains(&Grant::Refused);
+            quota::tell(connection, (page.payer, page.period), limit, page.used()?, is_refused, now)?;
         }
     }
     Ok(Turned { period, posted, granted })

@@ -31,9 +31,9 @@ pub struct Page {
     pub text: String,
 }
 
-/// Instances whose callers have addresses of their own.
+/// Instances whose callers have addresses of their own, and webhooks on this machine.
 pub fn proxied() -> Setup {
-    Setup::demo().with("TAXON_TRUSTED_PROXIES", "127.0.0.1")
+    Setup::demo().with("TAXON_TRUSTED_PROXIES", "127.0.0.1").with("TAXON_WEBHOOK_PRIVATE", "1")
 }
 
 impl Browser {

@@ -15,6 +15,8 @@ async fn who_leaves_takes_everything_along_but_what_was_counted() {
     let mut person = Browser::signed_in(&taxon, "192.0.2.1", email).await;
     let names = busy(&taxon, &mut person, email).await;
     let key = person.new_key("unmistakable name").await;
+    let hook = [("url", "http://127.0.0.1:9/unmistakable"), ("job.finished", "yes")];
+    assert!(person.submit("/webhooks", "/webhooks", &hook).await.has("This is the secret."));
     let mut elsewhere = Browser::new(&taxon, "192.0.2.2");
     assert_eq!(elsewhere.sign_in(email, PASSWORD).await.status, 303);
     let action = format!("/review/{}", names.hash);
@@ -51,6 +53,7 @@ async fn who_leaves_takes_everything_along_but_what_was_counted() {
         database.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
     };
     assert_eq!((count("entries"), count("readings"), count("reviews"), count("sessions")), (1, 0, 0, 0));
+    assert_eq!((count("webhook_endpoints"), count("webhook_deliveries")), (0, 0));
 
     // The address is free again, and whoever has it now starts anew.
     let mut again = Browser::new(&taxon, "192.0.2.4");
