@@ -161,10 +161,21 @@ impl Recording {
             anyhow::Ok(Template::new(said.get(), hash))
         };
         Ok(EvmOriginal {
-            transaction: said("eth_getTransactionByHash", json!([hash]))?,
+            transaction: self.unsigned(hash)?,
             receipt: said("eth_getTransactionReceipt", json!([hash]))?,
             trace: said("debug_traceTransaction", json!([hash, { "tracer": "callTracer" }]))?,
         })
+    }
+
+    /// Nobody signed the hashes that are made up here. Of a transaction without a signature the hash is not computed, which is how recorded ones are read.
+    fn unsigned(&self, hash: &str) -> anyhow::Result<Template> {
+        let params = json!([hash]);
+        let said = self.tape.answer(EVM, "eth_getTransactionByHash", &params).ok().with_context(|| hash.to_owned())?;
+        let mut transaction: Value = serde_json::from_str(said.get())?;
+        for field in ["r", "s"] {
+            *transaction.get_mut(field).with_context(|| format!("{hash} has no `{field}`"))? = json!("0x0");
+        }
+        Ok(Template::new(&transaction.to_string(), hash))
     }
 
     fn solana_original(&self, hash: &str) -> anyhow::Result<SolanaOriginal> {
