@@ -1,5 +1,6 @@
 //! The use cases. REST, agents, pages, the command line and whatever comes later call only these; no interface reads data in another way.
 
+mod book;
 mod counted;
 mod door;
 mod export;
@@ -26,6 +27,7 @@ use crate::history::History;
 use crate::limits::Limits;
 use crate::metrics;
 use crate::store::Store;
+pub(crate) use book::{BOOK_NAME_CHARS_MAX, BookDraft, BookPage, jurisdictions};
 pub(crate) use door::{AdmittedCall, Presented, RequestId};
 pub(crate) use jobs::{JobList, JobRequest, JobState, JobStatus, Jobs, Upload, work};
 pub(crate) use journal::{JournalAnswer, JournalRequest};

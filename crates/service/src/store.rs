@@ -1,4 +1,4 @@
-//! Persistent data: owners, keys and accounts, the ledger, the history of readings, jobs, rate windows that instances share, and events for the
+//! Persistent data: owners, keys and accounts, the ledger, the history of readings, books, jobs, rate windows that instances share, and events for the
 //! billing rail.
 //!
 //! Two engines implement one contract: SQLite, embedded, for one machine, and PostgreSQL for any number of instances. Nothing outside this
@@ -6,6 +6,7 @@
 
 mod accounts;
 pub mod backup;
+mod book;
 mod history;
 mod inspect;
 mod jobs;
@@ -27,6 +28,7 @@ use jiff::Timestamp;
 use crate::metrics;
 
 pub use accounts::{NewSession, SessionOwner, UserAccount};
+pub use book::{BookRemoval, BookRow, BookSettings, BookWallet};
 pub use history::{Day, HistoryRow, ReadingRow, Recent, RefusalCount};
 pub use inspect::{Inspected, inspect};
 pub use jobs::{HeldPart, JobRow, NewJob, NewPart, PartOutcome, PartTimes};

@@ -22,6 +22,8 @@ use crate::web::{Web, request_id};
 pub(super) const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
                                  base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 const FORM_BYTES_MAX: usize = 64 * 1024;
+/// A form with long lists in it: a thousand wallets, a chart of accounts.
+const LONG_FORM_BYTES_MAX: usize = 512 * 1024;
 
 pub(crate) async fn carry_visitor(State(web): State<Web>, mut request: Request, next: Next) -> Response {
     let headers = request.headers();
@@ -123,17 +125,33 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for PostedForm<T> {
     type Rejection = PageError;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, PageError> {
-        let visitor = sender(&request)?;
-        if !is_form(request.headers()) {
-            return Err(PageError::Form);
-        }
-        let bytes = to_bytes(request.into_body(), FORM_BYTES_MAX).await.map_err(|_| PageError::Form)?;
-        let proof: Proof = serde_urlencoded::from_bytes(&bytes).map_err(|_| PageError::Form)?;
-        if proof.csrf != visitor.csrf() {
-            return Err(PageError::Forbidden);
-        }
-        serde_urlencoded::from_bytes(&bytes).map(Self).map_err(|_| PageError::Form)
+        posted(request, FORM_BYTES_MAX).await.map(Self)
     }
+}
+
+/// The same with more in it. Nobody who is not signed in is sent one.
+#[derive(Debug)]
+pub(crate) struct LongForm<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for LongForm<T> {
+    type Rejection = PageError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, PageError> {
+        posted(request, LONG_FORM_BYTES_MAX).await.map(Self)
+    }
+}
+
+async fn posted<T: DeserializeOwned>(request: Request, bytes_max: usize) -> Result<T, PageError> {
+    let visitor = sender(&request)?;
+    if !is_form(request.headers()) {
+        return Err(PageError::Form);
+    }
+    let bytes = to_bytes(request.into_body(), bytes_max).await.map_err(|_| PageError::Form)?;
+    let proof: Proof = serde_urlencoded::from_bytes(&bytes).map_err(|_| PageError::Form)?;
+    if proof.csrf != visitor.csrf() {
+        return Err(PageError::Forbidden);
+    }
+    serde_urlencoded::from_bytes(&bytes).map_err(|_| PageError::Form)
 }
 
 /// A form with a file, of which the CSRF proof was the first part and was valid. No other part has been read.

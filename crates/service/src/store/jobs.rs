@@ -18,6 +18,8 @@ pub struct NewJob {
     pub id: String,
     pub owner_id: String,
     pub key_id: String,
+    /// A book of the owner.
+    pub book_id: String,
     pub name: String,
     /// How its rows are read, as JSON.
     pub options: String,
@@ -28,6 +30,8 @@ pub struct JobRow {
     pub id: String,
     pub owner_id: String,
     pub key_id: String,
+    /// Nothing only where a backup from before there were books was restored.
+    pub book_id: Option<String>,
     pub name: String,
     pub options: String,
     /// How its table was understood, as JSON.
@@ -45,7 +49,7 @@ pub struct JobRow {
     pub ended_at: Option<i64>,
 }
 
-from_row!(JobRow: id, owner_id, key_id, name, options, understood, state, reason, row_count, read_count, failed_count, review_count, created_at, started_at, ended_at);
+from_row!(JobRow: id, owner_id, key_id, book_id, name, options, understood, state, reason, row_count, read_count, failed_count, review_count, created_at, started_at, ended_at);
 
 impl JobRow {
     pub fn cursor(&self) -> (i64, String) {
@@ -99,11 +103,11 @@ pub struct PartTimes {
 from_row!(PartTimes: number, times);
 
 const JOB_COLUMNS: &str =
-    "SELECT id, owner_id, key_id, name, options, understood, state, reason, row_count, read_count, failed_count,
+    "SELECT id, owner_id, key_id, book_id, name, options, understood, state, reason, row_count, read_count, failed_count,
      review_count, created_at, started_at, ended_at FROM jobs WHERE ";
 
 impl Store {
-    /// Makes room for a table that comes in; false where the owner has as many unfinished jobs as one may have.
+    /// Makes room for a table that comes in; false where the owner has as many unfinished jobs as one may have, or the book has gone.
     pub async fn begin_job(&self, job: &NewJob, unfinished_max: i64) -> Result<bool, StoreError> {
         let now = self.now().await?;
         on!(self, store => {
@@ -111,9 +115,9 @@ impl Store {
             // The owner's row serialises two uploads at the same moment.
             sqlx::query("UPDATE owners SET tier = tier WHERE id = $1").bind(&job.owner_id).execute(&mut *transaction).await?;
             let begun = sqlx::query(
-                "INSERT INTO jobs (id, owner_id, key_id, name, options, understood, state, created_at, due_at, served_at)
-                 SELECT $1, id, $3, $4, $5, '{}', 'arriving', $6, 0, 0 FROM owners
-                 WHERE id = $2 AND (SELECT count(*) FROM jobs WHERE owner_id = $2 AND state IN ('arriving', 'open')) < $7",
+                "INSERT INTO jobs (id, owner_id, key_id, name, options, understood, state, created_at, due_at, served_at, book_id)
+                 SELECT $1, owner_id, $3, $4, $5, '{}', 'arriving', $6, 0, 0, id FROM books
+                 WHERE owner_id = $2 AND id = $8 AND (SELECT count(*) FROM jobs WHERE owner_id = $2 AND state IN ('arriving', 'open')) < $7",
             )
             .bind(&job.id)
             .bind(&job.owner_id)
@@ -122,6 +126,7 @@ impl Store {
             .bind(&job.options)
             .bind(now)
             .bind(unfinished_max)
+            .bind(&job.book_id)
             .execute(&mut *transaction)
             .await?;
             transaction.commit().await?;
@@ -173,17 +178,22 @@ impl Store {
         })
     }
 
-    /// The owner's jobs, the newest first.
+    /// The owner's jobs, the newest first; of one book, or of all.
     pub async fn jobs(
         &self,
         owner_id: &str,
+        book_id: Option<&str>,
         before: Option<&(i64, String)>,
         limit: i64,
     ) -> Result<Vec<JobRow>, StoreError> {
         let (at, id) = before.cloned().unwrap_or((i64::MAX, String::new()));
         on!(self, store => {
             let mut query = QueryBuilder::new(JOB_COLUMNS);
-            query.push("owner_id = ").push_bind(owner_id).push(" AND state <> 'arriving' AND (created_at, id) < (");
+            query.push("owner_id = ").push_bind(owner_id);
+            if let Some(book_id) = book_id {
+                query.push(" AND book_id = ").push_bind(book_id);
+            }
+            query.push(" AND state <> 'arriving' AND (created_at, id) < (");
             query.push_bind(at).push(", ").push_bind(&id).push(") ORDER BY created_at DESC, id DESC LIMIT ").push_bind(limit);
             Ok(query.build_query_as().fetch_all(store.pool()).await?)
         })

@@ -1,6 +1,7 @@
 //! The dashboard over real HTTP: who may enter, what a form needs, what is whose, and what it costs. The list of routes is taken from
 //! the router's own text, so that a new page cannot be forgotten here.
 
+mod books;
 mod browser;
 mod doors;
 mod forms;
@@ -59,6 +60,7 @@ struct Names {
     token: String,
     key_id: String,
     job_id: String,
+    book_id: String,
     owner_id: String,
     email: String,
 }
@@ -69,6 +71,7 @@ impl Names {
         let id = match route.path.split('/').nth(1) {
             Some("operator") => &self.owner_id,
             Some("jobs") => &self.job_id,
+            Some("books") => &self.book_id,
             _ => &self.key_id,
         };
         let path = route.path.replace("{hash}", &self.hash).replace("{token}", &self.token).replace("{id}", id);
@@ -87,6 +90,15 @@ impl Names {
             "/account/keys/{id}/name" => vec![("name", "renamed")],
             "/account/password" => vec![("old", "not the password"), ("new", "another password")],
             "/account/delete" => vec![("password", "not the password")],
+            "/books" => vec![("name", "made")],
+            "/books/{id}" => vec![
+                ("name", "changed"),
+                ("wallets", &self.wallet),
+                ("jurisdiction", "us"),
+                ("time_zone", "UTC"),
+                ("chart", ""),
+            ],
+            "/books/{id}/people" | "/books/{id}/people/remove" => vec![("email", "another@example.com")],
             "/jobs" => vec![("file", &self.hash), ("name", "made"), ("chain", "demo")],
             "/review/{hash}" => vec![("wallet", &self.wallet), ("category", "swap"), ("comment", "changed")],
             "/review/{hash}/reopen" => vec![("wallet", &self.wallet)],
@@ -96,6 +108,7 @@ impl Names {
             | "/account/keys/{id}/revoke"
             | "/account/sign-out-everywhere"
             | "/jobs/{id}/cancel"
+            | "/books/{id}/remove"
             | "/operator/owners/{id}/revoke" => Vec::new(),
             other => panic!("say what the form of {other} holds"),
         }
@@ -109,7 +122,8 @@ fn hash(name: &str) -> String {
 /// Everything that somebody sees of what is theirs. Two of these are equal when nothing has changed.
 async fn seen(browser: &mut Browser) -> Vec<String> {
     let mut all = Vec::new();
-    for path in ["/account", "/jobs", "/usage", "/usage.csv", "/review", "/review?done=yes", "/operator", "/"] {
+    for path in ["/account", "/jobs", "/books", "/usage", "/usage.csv", "/review", "/review?done=yes", "/operator", "/"]
+    {
         all.push(browser.get(path).await.text);
     }
     all
@@ -135,6 +149,7 @@ async fn busy(taxon: &Taxon, browser: &mut Browser, email: &str) -> Names {
     let taken = read(request.body(done.hash.clone()).send().await.unwrap()).await;
     assert_eq!(taken.status, 202, "{}", taken.body);
     let job_id = taken.body["id"].as_str().unwrap().to_owned();
+    let book_id = taken.body["book"].as_str().unwrap().to_owned();
     until(browser, &format!("/jobs/{job_id}"), |page| page.has(">Finished<")).await;
     let request = taxon.raw(reqwest::Method::GET, &format!("/v1/jobs/{job_id}/results?format=jsonl")).bearer_auth(&key);
     let row = read(request.send().await.unwrap()).await.body;
@@ -151,6 +166,7 @@ async fn busy(taxon: &Taxon, browser: &mut Browser, email: &str) -> Names {
         token: browser::link(&taxon.setup, "linked@example.com").replace("/link/", ""),
         key_id: key[4..12].to_owned(),
         job_id,
+        book_id,
         owner_id: "0".repeat(32),
         email: email.to_owned(),
     }

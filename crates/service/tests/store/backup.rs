@@ -11,7 +11,10 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, SqliteConnection};
 use taxon::store::backup::{BackupError, NOT_KEPT, Present, kept, restore};
-use taxon::store::{Billing, Clock, Database, HistoryRow, NewKey, NewSession, RefusalCount, SettleOutcome, Store};
+use taxon::store::{
+    Billing, BookSettings, BookWallet, Clock, Database, HistoryRow, NewKey, NewSession, RefusalCount, SettleOutcome,
+    Store,
+};
 
 use super::engines::{Engine, NOON, databases, engines, payer, reserve, settle};
 use super::jobs;
@@ -106,6 +109,17 @@ async fn fill(engine: &Engine) {
     assert!(store.make_operator("person@example.com").await.unwrap());
     store.set_setting("sign_up", "off").await.unwrap();
     jobs::job(store, "job", "owner-a@example.com", 3).await;
+    let settings = BookSettings {
+        name: "A \"client\"\u{2028}".to_owned(),
+        period_from: Some("2026-01-01".to_owned()),
+        needs_second: true,
+        wallets: vec![BookWallet { address: "0xwallet".to_owned(), label: "hot".to_owned() }],
+        ..BookSettings::default()
+    };
+    assert!(store.set_book("owner-a@example.com", "book-owner-a@example.com", &settings).await.unwrap());
+    assert!(
+        store.add_to_book("owner-a@example.com", "book-owner-a@example.com", "person@example.com", 5).await.unwrap()
+    );
     let held = store.hold_parts("holder", jobs::HELD, 2).await.unwrap();
     assert!(store.end_part(&held[0], "holder", &jobs::outcome(true)).await.unwrap());
     let owner = payer("owner-a@example.com", Some(1_000));

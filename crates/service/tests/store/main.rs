@@ -19,4 +19,5 @@ mod ledger;
 mod migrations;
 mod model;
 mod outbox;
+mod own_books;
 mod windows;

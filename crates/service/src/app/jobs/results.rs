@@ -13,9 +13,10 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use super::packed::{is_failed, is_read, unpack_lines, unpack_times};
+use crate::app::book::chart_of;
 use crate::app::{App, BATCH_ITEMS_MAX};
 use crate::error::ApiError;
-use crate::store::Store;
+use crate::store::{JobRow, Store};
 
 /// Parts whose times are loaded at once.
 const PARTS_LOADED: i64 = 1_000;
@@ -53,11 +54,7 @@ impl App {
         let job = self.owned_job(owner_id, id).await?;
         let download = self.jobs.downloads.take(owner_id)?;
         let places = self.places(&job.id).await?;
-        let options = Options {
-            chart: Chart::embedded().map_err(|_| ApiError::Internal)?,
-            coins: self.reader.coin_symbols(),
-            prices: None,
-        };
+        let options = Options { chart: self.job_chart(&job).await?, coins: self.reader.coin_symbols(), prices: None };
         let (send, pieces) = mpsc::channel(PIECES_WAITING);
         let rows =
             Rows { store: self.store.clone(), runtime: Handle::current(), job_id: job.id, held: VecDeque::new() };
@@ -72,6 +69,15 @@ impl App {
             }
         });
         Ok(ResultStream(pieces))
+    }
+
+    /// The chart of accounts of the job's book.
+    async fn job_chart(&self, job: &JobRow) -> Result<Chart, ApiError> {
+        let book = match &job.book_id {
+            Some(id) => self.store.own_book(&job.owner_id, id).await?,
+            None => None,
+        };
+        chart_of(book.as_ref())
     }
 
     /// The rows that were read, by the time of their transactions.

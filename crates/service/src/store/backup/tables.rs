@@ -24,7 +24,7 @@ pub(super) struct Table {
 pub const NOT_KEPT: [&str; 4] = ["sessions", "links", "holds", "leases"];
 
 /// Owners first: others refer to them.
-pub(super) const TABLES: [Table; 13] = [
+pub(super) const TABLES: [Table; 16] = [
     Table {
         name: "owners",
         columns: &[("id", Text), ("email", Text), ("created_at", Number), ("tier", Text), ("pool", Number)],
@@ -103,11 +103,34 @@ pub(super) const TABLES: [Table; 13] = [
     },
     Table { name: "refusals", columns: &[("owner_id", Text), ("day", Number), ("code", Text), ("count", Number)] },
     Table {
+        name: "books",
+        columns: &[
+            ("id", Text),
+            ("owner_id", Text),
+            ("is_first", Flag),
+            ("name", Text),
+            ("jurisdiction", Text),
+            ("time_zone", Text),
+            ("policy", Text),
+            ("chart", Text),
+            ("period_from", Text),
+            ("period_to", Text),
+            ("needs_second", Flag),
+            ("created_at", Number),
+        ],
+    },
+    Table {
+        name: "book_wallets",
+        columns: &[("book_id", Text), ("address", Text), ("label", Text), ("place", Number)],
+    },
+    Table { name: "book_people", columns: &[("book_id", Text), ("email", Text), ("added_at", Number)] },
+    Table {
         name: "jobs",
         columns: &[
             ("id", Text),
             ("owner_id", Text),
             ("key_id", Text),
+            ("book_id", Text),
             ("name", Text),
             ("options", Text),
             ("understood", Text),

@@ -17,6 +17,7 @@ async fn one_owner_never_sees_or_touches_what_is_anothers() {
     let private = [
         names.key_id.as_str(),
         names.job_id.as_str(),
+        names.book_id.as_str(),
         "the name of a key",
         "a table of mine",
         "mine alone",
