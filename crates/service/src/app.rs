@@ -11,6 +11,7 @@ mod reader;
 mod readiness;
 mod repeats;
 mod request;
+mod review;
 mod setup;
 mod tables;
 
@@ -39,6 +40,7 @@ pub(crate) use reader::{Answer, Reader};
 use readiness::Readiness;
 pub(crate) use repeats::Repeats;
 pub(crate) use request::{BATCH_ITEMS_MAX, BatchRequest, Item, SingleRequest};
+pub(crate) use review::{COMMENT_BYTES_MAX, DecisionDraft, LikePreview, ReviewPage, TREATMENTS};
 pub(crate) use setup::{
     Demo, endpoints, explorer, explorer_variable, knowledge, make_folder, open, reader, registry, store,
 };
@@ -110,7 +112,8 @@ impl App {
             Ok(results) => {
                 count_items(results);
                 log_failures(results);
-                self.history.note(payer, results.iter().filter_map(|result| result.as_deref().ok()));
+                let rows = results.iter().filter_map(|result| result.as_deref().ok());
+                self.history.note(payer, rows, call.is_job());
                 results.iter().filter(|result| matches!(result, Err(ApiError::QuotaExceeded))).count()
             }
             Err(error) => {

@@ -7,6 +7,8 @@
 mod accounts;
 pub mod backup;
 mod book;
+mod book_rows;
+mod decisions;
 mod history;
 mod inspect;
 mod jobs;
@@ -14,6 +16,7 @@ mod links;
 mod migrations;
 mod owners;
 mod postgres;
+mod review;
 mod shelf;
 mod sqlite;
 pub mod turn;
@@ -28,12 +31,15 @@ use jiff::Timestamp;
 use crate::metrics;
 
 pub use accounts::{NewSession, SessionOwner, UserAccount};
-pub use book::{BookRemoval, BookRow, BookSettings, BookWallet};
+pub use book::{BookRemoval, BookRow, BookSettings, BookWallet, new_book_id};
+pub use book_rows::ReadRow;
+pub use decisions::{Decision, DecisionRule, DecisionStep, Likeness, NewDecision, RowKey};
 pub use history::{Day, HistoryRow, ReadingRow, Recent, RefusalCount};
 pub use inspect::{Inspected, inspect};
 pub use jobs::{HeldPart, JobRow, NewJob, NewPart, PartOutcome, PartTimes};
 pub use links::Link;
 pub use owners::OwnerRow;
+pub use review::{ReviewCounts, ReviewCursor, ReviewFilter, ReviewRow, ReviewSort, ReviewState};
 pub use shelf::{Clearing, Shelf, ShelfHit, ShelfRow, ShelfUsage};
 pub use turn::{Grant, Payer, Posted, Resets, SettleOutcome, Settled, Turn, Turned};
 

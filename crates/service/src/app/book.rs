@@ -9,14 +9,12 @@ use engine::question::OWN_WALLETS_MAX;
 use engine::{Account, Treatments};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use rand::distr::{Alphanumeric, SampleString as _};
 
 use super::App;
 use crate::auth;
 use crate::error::ApiError;
-use crate::store::{BookRemoval, BookRow, BookSettings, BookWallet};
+use crate::store::{BookRemoval, BookRow, BookSettings, BookWallet, new_book_id};
 
-const ID_CHARS: usize = 24;
 /// Books of one owner.
 const BOOKS_MAX: i64 = 200;
 /// Books that a person sees, their own and those of others.
@@ -28,9 +26,6 @@ const LABEL_CHARS_MAX: usize = 100;
 /// A chart of accounts as it is written.
 const CHART_BYTES_MAX: usize = 64 << 10;
 const TIME_ZONE_BYTES_MAX: usize = 64;
-const FIRST_NAME: &str = "My books";
-const DEFAULT_TIME_ZONE: &str = "UTC";
-const NO_POLICY: &str = "{}";
 
 /// The settings of a book as somebody wrote them.
 #[derive(Debug, Clone, Default)]
@@ -143,23 +138,13 @@ impl App {
     }
 
     async fn first_book(&self, owner_id: &str) -> Result<BookRow, ApiError> {
-        let first = self.store.first_book(owner_id, &new_id(), &self.empty_book(FIRST_NAME.to_owned())).await?;
+        let first = self.store.first_book(owner_id, &new_book_id(), &BookSettings::first()).await?;
         first.ok_or(ApiError::BookNotFound)
-    }
-
-    fn empty_book(&self, name: String) -> BookSettings {
-        BookSettings {
-            name,
-            jurisdiction: self.reader.knowledge.treatments.jurisdiction.clone(),
-            time_zone: DEFAULT_TIME_ZONE.to_owned(),
-            policy: NO_POLICY.to_owned(),
-            ..BookSettings::default()
-        }
     }
 
     /// The id of the new book.
     pub(crate) async fn create_book(&self, owner_id: &str, name: &str) -> Result<String, ApiError> {
-        let (id, settings) = (new_id(), self.empty_book(checked_name(name)?));
+        let (id, settings) = (new_book_id(), BookSettings::new(&checked_name(name)?));
         if !self.store.create_book(owner_id, &id, &settings, BOOKS_MAX).await? {
             return Err(ApiError::invalid_request(format!("an owner has at most {BOOKS_MAX} books")));
         }
@@ -230,10 +215,6 @@ pub(super) fn chart_of(book: Option<&BookRow>) -> Result<Chart, ApiError> {
 /// PostgreSQL refuses a text with a NUL in it, which would be an error of the store.
 fn is_id(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_graphic())
-}
-
-fn new_id() -> String {
-    format!("book_{}", Alphanumeric.sample_string(&mut rand::rng(), ID_CHARS))
 }
 
 fn checked_name(text: &str) -> Result<String, ApiError> {

@@ -96,6 +96,7 @@ async fn shown(
     said: Option<&ApiError>,
 ) -> Result<Html<String>, PageError> {
     let kept = web.app.book_page(&person.owner_id, id).await?;
+    let counts = web.app.review_counts(&kept.book).await?;
     let is_own = is_own(&kept.book, person);
     let jobs = match is_own {
         true => Some(web.app.job_list(&person.owner_id, Some(&kept.book.id), None).await?),
@@ -109,6 +110,9 @@ async fn shown(
             (notice("bad", &told(error)))
             p { "Nothing was changed." @if typed.is_some() { " What you typed is still here." } }
         }
+        p { strong { (grouped(&counts.open.to_string())) } " rows wait for a person, " (grouped(&counts.waiting.to_string())) " for a signature; "
+            (grouped(&counts.decided.to_string())) " are decided, and with " (grouped(&counts.disagreed.to_string())) " decisions the rules disagree. "
+            a href={ "/books/" (kept.book.id) "/review" } { "Review" } " · " a href={ "/books/" (kept.book.id) "/rules" } { "Rules" } }
         p { strong { (grouped(&kept.jobs.to_string())) } " jobs, " (grouped(&kept.unfinished.to_string())) " of them unfinished." }
         @if let Some(jobs) = &jobs {
             section aria-labelledby="jobs" {
@@ -190,7 +194,7 @@ fn removal(SignedIn { visitor, .. }: &SignedIn, book: &BookRow, said: Option<&st
     let main = html! {
         h1 { "Remove a book" }
         @if let Some(said) = said { (notice("bad", said)) }
-        p { (name(book)) " goes with its settings, its jobs and their results. What was counted stays counted. This cannot be undone." }
+        p { (name(book)) " goes with its settings, its decisions, its jobs and their results. What was counted stays counted. This cannot be undone." }
         form.row method="post" action={ "/books/" (book.id) "/remove" } {
             (proof(visitor))
             button.danger { "Remove it" }

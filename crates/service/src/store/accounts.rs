@@ -276,6 +276,10 @@ impl Store {
             for erase in [
                 "DELETE FROM job_parts WHERE job_id IN (SELECT id FROM jobs WHERE owner_id = $1)",
                 "DELETE FROM jobs WHERE owner_id = $1",
+                "DELETE FROM decision_log WHERE book_id IN (SELECT id FROM books WHERE owner_id = $1)",
+                "DELETE FROM decisions WHERE book_id IN (SELECT id FROM books WHERE owner_id = $1)",
+                "DELETE FROM decision_rules WHERE book_id IN (SELECT id FROM books WHERE owner_id = $1)",
+                "DELETE FROM book_rows WHERE book_id IN (SELECT id FROM books WHERE owner_id = $1)",
                 "DELETE FROM book_wallets WHERE book_id IN (SELECT id FROM books WHERE owner_id = $1)",
                 "DELETE FROM book_people WHERE book_id IN (SELECT id FROM books WHERE owner_id = $1)",
                 "DELETE FROM books WHERE owner_id = $1",

@@ -1,6 +1,7 @@
 //! Books: what an owner keeps for a client or a name, and who else may see it. Every statement takes the owner or the person who looks, so the
 //! books of others cannot be reached.
 
+use rand::distr::{Alphanumeric, SampleString as _};
 use sqlx::QueryBuilder;
 
 use super::{PURGE_ROWS_MAX, Store, StoreError, from_row, on};
@@ -20,6 +21,31 @@ pub struct BookSettings {
     /// Whether a second person signs what one has decided.
     pub needs_second: bool,
     pub wallets: Vec<BookWallet>,
+}
+
+const FIRST_NAME: &str = "My books";
+const ID_CHARS: usize = 24;
+
+impl BookSettings {
+    /// What a book says before anybody has set it up.
+    pub fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            jurisdiction: "us".to_owned(),
+            time_zone: "UTC".to_owned(),
+            policy: "{}".to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// Of the book that every owner has.
+    pub fn first() -> Self {
+        Self::new(FIRST_NAME)
+    }
+}
+
+pub fn new_book_id() -> String {
+    format!("book_{}", Alphanumeric.sample_string(&mut rand::rng(), ID_CHARS))
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -223,6 +249,15 @@ impl Store {
             if set.rows_affected() == 0 {
                 return Ok(false);
             }
+            // Whether a decision waits for a signature follows from the book.
+            let mark = if settings.needs_second {
+                "UPDATE book_rows SET state = 'waiting' WHERE book_id = $1 AND state = 'decided' AND EXISTS (
+                     SELECT 1 FROM decisions WHERE decisions.book_id = book_rows.book_id AND decisions.hash = book_rows.hash
+                     AND decisions.wallet = book_rows.wallet AND decisions.signed_at IS NULL)"
+            } else {
+                "UPDATE book_rows SET state = 'decided' WHERE book_id = $1 AND state = 'waiting'"
+            };
+            sqlx::query(mark).bind(id).execute(&mut *transaction).await?;
             sqlx::query("DELETE FROM book_wallets WHERE book_id = $1").bind(id).execute(&mut *transaction).await?;
             if !settings.wallets.is_empty() {
                 let mut insert = QueryBuilder::new("INSERT INTO book_wallets (book_id, address, label, place) ");
@@ -289,7 +324,31 @@ impl Store {
         })
     }
 
-    /// Removes a book with its jobs, in steps that hold nobody up. One that has a job that is not finished stays whole.
+    /// Deletes the rows of a book and what was decided on them, in steps that hold nobody up.
+    async fn empty_book(&self, id: &str) -> Result<(), StoreError> {
+        for delete in [
+            "DELETE FROM decision_log WHERE (book_id, hash, wallet) IN (
+                 SELECT book_id, hash, wallet FROM decision_log WHERE book_id = $1 LIMIT $2)",
+            "DELETE FROM decisions WHERE (book_id, hash, wallet) IN (
+                 SELECT book_id, hash, wallet FROM decisions WHERE book_id = $1 LIMIT $2)",
+            "DELETE FROM book_rows WHERE (book_id, hash, wallet) IN (
+                 SELECT book_id, hash, wallet FROM book_rows WHERE book_id = $1 LIMIT $2)",
+        ] {
+            on!(self, store => {
+                loop {
+                    let mut transaction = store.begin().await?;
+                    let gone = sqlx::query(delete).bind(id).bind(PURGE_ROWS_MAX).execute(&mut *transaction).await?;
+                    transaction.commit().await?;
+                    if gone.rows_affected() == 0 {
+                        break;
+                    }
+                }
+            });
+        }
+        Ok(())
+    }
+
+    /// Removes a book with its rows, its decisions and its jobs, in steps that hold nobody up. One that has a job that is not finished stays whole.
     pub async fn remove_book(&self, owner_id: &str, id: &str) -> Result<BookRemoval, StoreError> {
         if self.own_book(owner_id, id).await?.is_none() {
             return Ok(BookRemoval::Missing);
@@ -309,6 +368,7 @@ impl Store {
                 break;
             }
         }
+        self.empty_book(id).await?;
         on!(self, store => {
             let mut transaction = store.begin().await?;
             // As when a job begins: one that began in the meantime is seen.

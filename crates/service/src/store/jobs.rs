@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use sqlx::QueryBuilder;
 
+use super::book_rows::{ReadRow, latest, write_rows};
+use super::decisions::{follow_rules, lock_book};
 use super::{PURGE_ROWS_MAX, Store, StoreError, from_row, millis, on};
 
 /// Jobs that are looked at for a part that nobody holds.
@@ -91,6 +93,8 @@ pub struct PartOutcome {
     pub read: i64,
     pub failed: i64,
     pub reviews: i64,
+    /// Rows that were read in this try.
+    pub rows: Vec<ReadRow>,
 }
 
 /// Where the answers of a part are, and when its transactions were.
@@ -300,16 +304,16 @@ impl Store {
         on!(self, store => {
             let mut transaction = store.begin().await?;
             // First, since its lock makes the last two parts of a job see each other.
-            sqlx::query(
+            let book: Option<(Option<String>,)> = sqlx::query_as(
                 "UPDATE jobs SET read_count = read_count + $2, failed_count = failed_count + $3, review_count = review_count + $4,
                      reason = CASE WHEN state = 'open' AND $2 > 0 THEN NULL ELSE reason END
-                 WHERE id = $1",
+                 WHERE id = $1 RETURNING book_id",
             )
             .bind(&part.job_id)
             .bind(outcome.read)
             .bind(outcome.failed)
             .bind(outcome.reviews)
-            .execute(&mut *transaction)
+            .fetch_optional(&mut *transaction)
             .await?;
             let written = sqlx::query(
                 "UPDATE job_parts SET answers = $4, times = $5, is_done = $6, tries = tries + 1, holder = '', held_until = 0,
@@ -328,6 +332,16 @@ impl Store {
             .await?;
             if written.rows_affected() == 0 {
                 return Ok(false);
+            }
+            let rows = latest(outcome.rows.iter());
+            if let Some((Some(book_id),)) = &book
+                && !rows.is_empty()
+                && let Some(needs_second) = lock_book!(store, transaction, book_id)
+            {
+                write_rows!(transaction, book_id, rows, (part.job_id.as_str(), part.number), now, "");
+                if rows.iter().any(|row| row.needs_review) {
+                    follow_rules!(store, transaction, book_id, rows, needs_second, now);
+                }
             }
             sqlx::query(
                 "UPDATE jobs SET state = 'finished', ended_at = $2 WHERE id = $1 AND state = 'open'

@@ -105,6 +105,11 @@ impl Postgres {
         " FOR KEY SHARE"
     }
 
+    /// Holds a row so that whoever else wants to waits; rows that refer to it may come.
+    pub(super) fn locking(&self) -> &'static str {
+        " FOR NO KEY UPDATE"
+    }
+
     /// Rows that another instance is just taking are left to it.
     pub(super) fn skipping(&self) -> &'static str {
         " FOR UPDATE SKIP LOCKED"

@@ -135,6 +135,11 @@ impl Sqlite {
         ""
     }
 
+    /// A write transaction has the whole database to itself.
+    pub(super) fn locking(&self) -> &'static str {
+        ""
+    }
+
     /// For rows that another transaction works on: there is none.
     pub(super) fn skipping(&self) -> &'static str {
         ""

@@ -11,6 +11,7 @@ mod leaving;
 mod operator;
 mod owners;
 mod races;
+mod review_table;
 mod strangers;
 mod try_it;
 
@@ -61,6 +62,8 @@ struct Names {
     key_id: String,
     job_id: String,
     book_id: String,
+    rule_id: String,
+    row: String,
     owner_id: String,
     email: String,
 }
@@ -100,8 +103,13 @@ impl Names {
             ],
             "/books/{id}/people" | "/books/{id}/people/remove" => vec![("email", "another@example.com")],
             "/jobs" => vec![("file", &self.hash), ("name", "made"), ("chain", "demo")],
-            "/review/{hash}" => vec![("wallet", &self.wallet), ("category", "swap"), ("comment", "changed")],
-            "/review/{hash}/reopen" => vec![("wallet", &self.wallet)],
+            "/books/{id}/review" => {
+                vec![("row", &self.row), ("do", "decide"), ("category", "swap"), ("comment", "changed")]
+            }
+            "/books/{id}/rules" => {
+                vec![("row", &self.row), ("do", "like"), ("category", "swap"), ("comment", "changed")]
+            }
+            "/books/{id}/rules/remove" => vec![("rule", &self.rule_id)],
             "/operator/sign-up" => vec![("open", "no")],
             "/operator/owners/{id}/tier" => vec![("tier", "pro"), ("pool", "7")],
             "/sign-out"
@@ -122,10 +130,11 @@ fn hash(name: &str) -> String {
 /// Everything that somebody sees of what is theirs. Two of these are equal when nothing has changed.
 async fn seen(browser: &mut Browser) -> Vec<String> {
     let mut all = Vec::new();
-    for path in ["/account", "/jobs", "/books", "/usage", "/usage.csv", "/review", "/review?done=yes", "/operator", "/"]
-    {
+    for path in ["/account", "/jobs", "/books", "/usage", "/usage.csv", "/operator", "/"] {
         all.push(browser.get(path).await.text);
     }
+    let table = browser.get("/review").await.location().to_owned();
+    all.push(browser.get(&format!("{table}?state=all")).await.text);
     all
 }
 
@@ -155,10 +164,12 @@ async fn busy(taxon: &Taxon, browser: &mut Browser, email: &str) -> Names {
     let row = read(request.send().await.unwrap()).await.body;
     assert_eq!(row["needs_review"], serde_json::json!(true), "{row}");
     let wallet = row["perspective"].as_str().unwrap().to_owned();
-    let action = format!("/review/{}", done.hash);
-    until(browser, "/review", |page| page.has(&action)).await;
-    let marked = browser.submit("/review", &action, &[("category", "self_transfer"), ("comment", "mine alone")]).await;
-    assert_eq!(marked.location(), "/review", "{}", marked.text);
+    let (table, row) = (format!("/books/{book_id}/review"), format!("{}:{wallet}", done.hash));
+    assert!(browser.get(&table).await.has(&row), "it waits");
+    let fields = [("row", row.as_str()), ("do", "like"), ("category", "self_transfer"), ("comment", "mine alone")];
+    let rules = format!("/books/{book_id}/rules");
+    assert_eq!(browser.post(&rules, &fields).await.location(), table);
+    let rule_id = browser.get(&rules).await.between("name=\"rule\" value=\"", "\"").to_owned();
     until(browser, "/account", |page| !page.has("never")).await;
     Names {
         hash: done.hash,
@@ -167,6 +178,8 @@ async fn busy(taxon: &Taxon, browser: &mut Browser, email: &str) -> Names {
         key_id: key[4..12].to_owned(),
         job_id,
         book_id,
+        rule_id,
+        row,
         owner_id: "0".repeat(32),
         email: email.to_owned(),
     }

@@ -11,6 +11,7 @@
 mod accounts;
 mod backup;
 mod books;
+mod decisions;
 mod engines;
 mod history;
 mod jobs;

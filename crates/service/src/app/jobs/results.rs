@@ -9,14 +9,16 @@ use books::chart::Chart;
 use books::formats::{Format, Options};
 use engine::Classification;
 use futures_util::Stream;
+use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use super::packed::{is_failed, is_read, unpack_lines, unpack_times};
+use super::time;
 use crate::app::book::chart_of;
 use crate::app::{App, BATCH_ITEMS_MAX};
 use crate::error::ApiError;
-use crate::store::{JobRow, Store};
+use crate::store::{Decision, JobRow, RowKey, Store};
 
 /// Parts whose times are loaded at once.
 const PARTS_LOADED: i64 = 1_000;
@@ -56,8 +58,12 @@ impl App {
         let places = self.places(&job.id).await?;
         let options = Options { chart: self.job_chart(&job).await?, coins: self.reader.coin_symbols(), prices: None };
         let (send, pieces) = mpsc::channel(PIECES_WAITING);
-        let rows =
-            Rows { store: self.store.clone(), runtime: Handle::current(), job_id: job.id, held: VecDeque::new() };
+        let decided_in = match &job.book_id {
+            Some(book_id) if self.store.has_decisions(book_id).await? => Some(book_id.clone()),
+            _ => None,
+        };
+        let (store, runtime, job_id) = (self.store.clone(), Handle::current(), job.id);
+        let rows = Rows { store, runtime, job_id, decided_in, held: VecDeque::new() };
         tokio::task::spawn_blocking(move || {
             let _download = download;
             let mut out = BufWriter::with_capacity(PIECE_BYTES, Pieces(send.clone()));
@@ -114,6 +120,8 @@ struct Rows {
     store: Store,
     runtime: Handle,
     job_id: String,
+    /// The job's book, where anything was decided in it.
+    decided_in: Option<String>,
     held: VecDeque<(u32, Vec<String>)>,
 }
 
@@ -133,6 +141,23 @@ impl Rows {
         (format.write)(&mut rows, options, out)
     }
 
+    /// The answers of a part, each with what people decided on it as `decision`, beside the verdict.
+    fn with_decisions(&self, mut lines: Vec<String>) -> io::Result<Vec<String>> {
+        let Some(book_id) = &self.decided_in else { return Ok(lines) };
+        let keys: Vec<Option<RowKey>> = lines.iter().map(|line| decided_key(line)).collect();
+        let asked: Vec<RowKey> = keys.iter().flatten().cloned().collect();
+        let decisions = self.runtime.block_on(self.store.decisions(book_id, &asked)).map_err(io::Error::other)?;
+        for (line, key) in lines.iter_mut().zip(&keys) {
+            let Some(key) = key else { continue };
+            let decision = decisions.iter().find(|found| found.hash == key.hash && found.wallet == key.wallet);
+            if let (Some(decision), Some(open)) = (decision, line.strip_suffix('}')) {
+                let told = serde_json::to_string(&ToldDecision::new(decision))?;
+                *line = format!("{open},\"decision\":{told}}}");
+            }
+        }
+        Ok(lines)
+    }
+
     fn line(&mut self, place: &Place) -> io::Result<&str> {
         let known = self.held.iter().position(|(number, _)| *number == place.part);
         let at = match known {
@@ -142,13 +167,53 @@ impl Rows {
                 let answers = self.runtime.block_on(answers).map_err(io::Error::other)?;
                 let answers = answers.ok_or_else(|| io::Error::other("the job is gone"))?;
                 self.held.truncate(PARTS_HELD.saturating_sub(1));
-                self.held.push_front((place.part, unpack_lines(&answers)?));
+                let lines = self.with_decisions(unpack_lines(&answers)?)?;
+                self.held.push_front((place.part, lines));
                 0
             }
         };
         let lines = self.held.get(at).map(|(_, lines)| lines);
         let line = lines.and_then(|lines| lines.get(usize::from(place.at)));
         line.map(String::as_str).ok_or_else(|| io::Error::other("a row of the job is missing"))
+    }
+}
+
+/// The row of the book that an answer is of.
+fn decided_key(line: &str) -> Option<RowKey> {
+    #[derive(Deserialize)]
+    struct Answer {
+        hash: String,
+        #[serde(default)]
+        perspective: String,
+    }
+    let answer: Answer = serde_json::from_str(line).ok()?;
+    Some(RowKey { hash: answer.hash, wallet: answer.perspective })
+}
+
+/// A decision as the results tell it. Whoever has left has no address any more.
+#[derive(Serialize)]
+struct ToldDecision<'a> {
+    category: &'a str,
+    treatment: Option<&'a str>,
+    comment: &'a str,
+    by: Option<&'a str>,
+    at: String,
+    signed_by: Option<&'a str>,
+    signed_at: Option<String>,
+}
+
+impl<'a> ToldDecision<'a> {
+    fn new(decision: &'a Decision) -> Self {
+        let is_address = |email: &&str| email.contains('@');
+        Self {
+            category: &decision.category,
+            treatment: Some(decision.treatment.as_str()).filter(|treatment| !treatment.is_empty()),
+            comment: &decision.comment,
+            by: Some(decision.decided_by.as_str()).filter(is_address),
+            at: time(decision.decided_at),
+            signed_by: decision.signed_by.as_deref().filter(is_address),
+            signed_at: decision.signed_at.map(time),
+        }
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) struct Table {
 pub const NOT_KEPT: [&str; 4] = ["sessions", "links", "holds", "leases"];
 
 /// Owners first: others refer to them.
-pub(super) const TABLES: [Table; 16] = [
+pub(super) const TABLES: [Table; 20] = [
     Table {
         name: "owners",
         columns: &[("id", Text), ("email", Text), ("created_at", Number), ("tier", Text), ("pool", Number)],
@@ -124,6 +124,81 @@ pub(super) const TABLES: [Table; 16] = [
         columns: &[("book_id", Text), ("address", Text), ("label", Text), ("place", Number)],
     },
     Table { name: "book_people", columns: &[("book_id", Text), ("email", Text), ("added_at", Number)] },
+    Table {
+        name: "book_rows",
+        columns: &[
+            ("book_id", Text),
+            ("hash", Text),
+            ("wallet", Text),
+            ("chain", Text),
+            ("time", Number),
+            ("category", Text),
+            ("treatment", Text),
+            ("taxable", Flag),
+            ("confidence", Number),
+            ("needs_review", Flag),
+            ("protocol", Text),
+            ("note", Text),
+            ("amounts", Text),
+            ("contract", Text),
+            ("function", Text),
+            ("engine", Text),
+            ("job_id", Text),
+            ("part", Number),
+            ("read_at", Number),
+            ("state", Text),
+        ],
+    },
+    Table {
+        name: "decision_rules",
+        columns: &[
+            ("id", Text),
+            ("book_id", Text),
+            ("chain", Text),
+            ("contract", Text),
+            ("function", Text),
+            ("read_category", Text),
+            ("read_treatment", Text),
+            ("category", Text),
+            ("treatment", Text),
+            ("comment", Text),
+            ("made_by", Text),
+            ("made_at", Number),
+        ],
+    },
+    Table {
+        name: "decisions",
+        columns: &[
+            ("book_id", Text),
+            ("hash", Text),
+            ("wallet", Text),
+            ("category", Text),
+            ("treatment", Text),
+            ("comment", Text),
+            ("decided_by", Text),
+            ("decided_at", Number),
+            ("signed_by", Text),
+            ("signed_at", Number),
+            ("rule_id", Text),
+            ("seen", Text),
+        ],
+    },
+    Table {
+        name: "decision_log",
+        columns: &[
+            ("book_id", Text),
+            ("hash", Text),
+            ("wallet", Text),
+            ("step", Number),
+            ("what", Text),
+            ("category", Text),
+            ("treatment", Text),
+            ("comment", Text),
+            ("by_id", Text),
+            ("at", Number),
+            ("rule_id", Text),
+        ],
+    },
     Table {
         name: "jobs",
         columns: &[
