@@ -96,6 +96,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/books": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The caller's books
+         * @description Their settings are in the dashboard. What others share with the caller is not listed, since jobs belong to books of one's own.
+         */
+        get: operations["list_books"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/classify": {
         parameters: {
             query?: never;
@@ -340,6 +360,18 @@ export interface components {
              */
             timestamp: string;
         };
+        /** @description The caller's own books. */
+        BookList: {
+            /** @description The first is the one that jobs belong to which name none. */
+            books: components["schemas"]["BookName"][];
+        };
+        /** @description A book of the caller. */
+        BookName: {
+            /** @description For `book` of `POST /v1/jobs`. */
+            id: string;
+            /** @description As its owner called it. */
+            name: string;
+        };
         /**
          * @description Canonical transaction type. The vocabulary is open and only grows: branch on `treatment`, and take a category that you do not know as it comes. Known to this version: `swap`, `transfer`, `self_transfer`, `cex_deposit`, `cex_withdrawal`, `nft_transfer`, `income_receipt`, `fee_payment`, `payment`, `borrow`, `repay`, `collateral_supply`, `collateral_withdraw`, `vault_deposit`, `vault_withdraw`, `liquidity_add`, `liquidity_remove`, `wrap`, `unwrap`, `liquid_staking_mint`, `liquid_staking_redeem`, `staking_deposit`, `staking_withdraw`, `reward`, `interest`, `mining_reward`, `mev_reward`, `staking_rebase`, `airdrop`, `bridge_out`, `bridge_in`, `bridge_swap`, `nft_purchase`, `nft_sale`, `nft_mint`, `order_place`, `order_cancel`, `margin_deposit`, `margin_withdraw`, `redemption_request`, `token_migration`, `liquidation`, `flash_loan`, `token_sale`, `governance`, `delegation`, `vote_lock`, `refund`, `donation`, `gift`, `vesting_claim`, `perp_open`, `perp_close`, `funding`, `bet`, `raffle`, `option`, `nft_loan`, `token_burn`, `loss`, `account_open`, `account_close`, `approval`, `revoke`, `nft_listing`, `contract_call`, `contract_deploy`, `failed_transaction`, `spam`, `unclassified`. `GET /categories` tells what each means.
          * @example swap
@@ -540,6 +572,8 @@ export interface components {
         JobState: ("open" | "waiting" | "finished" | "cancelled" | "failed") | string;
         /** @description One job: where it stands, and how its table was understood. */
         JobStatus: {
+            /** @description The book that it belongs to. */
+            book: string | null;
             /** @description When its table had come in. */
             created_at: string;
             /** @description When it was finished, cancelled or failed. */
@@ -929,6 +963,8 @@ export type BatchRequest = components['schemas']['BatchRequest'];
 export type BatchResponse = components['schemas']['BatchResponse'];
 export type Billing = components['schemas']['Billing'];
 export type BlockTime = components['schemas']['BlockTime'];
+export type BookList = components['schemas']['BookList'];
+export type BookName = components['schemas']['BookName'];
 export type Category = components['schemas']['Category'];
 export type CategoryList = components['schemas']['CategoryList'];
 export type CategoryRow = components['schemas']['CategoryRow'];
@@ -1161,6 +1197,31 @@ export interface operations {
                     "text/plain": string;
                 };
             };
+        };
+    };
+    list_books: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Id and name of each. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BookList"];
+                };
+            };
+            401: components["responses"]["Failed401"];
+            404: components["responses"]["Failed404"];
+            429: components["responses"]["Failed429"];
+            500: components["responses"]["Failed500"];
         };
     };
     classify: {
@@ -1541,6 +1602,8 @@ export interface operations {
     create_job: {
         parameters: {
             query?: {
+                /** @description The book that it belongs to, whose wallets and policy it is read with: an `id` of `GET /v1/books`. The first when absent. */
+                book?: string;
                 /** @description What to call it; the name of the file, for instance. */
                 name?: string;
                 /** @description The column that holds the hashes; found out when absent. */
@@ -1549,9 +1612,9 @@ export interface operations {
                 chain?: string;
                 /** @description For rows that name no wallet: read them as this address saw them. */
                 wallet?: components["schemas"]["Wallet"];
-                /** @description Addresses with commas between them; moves between them are `self_transfer`. */
+                /** @description Addresses with commas between them, beside those of the book; moves between them are `self_transfer`. */
                 own_wallets?: string;
-                /** @description House positions, such as `lp:non_taxable,staking:defer`. */
+                /** @description House positions, such as `lp:non_taxable,staking:defer`; the book's, where they say nothing. */
                 policy?: string;
             };
             header?: never;

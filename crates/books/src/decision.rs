@@ -7,43 +7,58 @@ use crate::cell::one_line;
 
 /// Characters of a decision's own words that go into a mark; the whole of them is in `csv`, Parquet, JSON Lines and the report.
 const COMMENT_CHARS_MAX: usize = 200;
+/// Instead of the address of somebody whose account is gone.
+const LEFT: &str = "somebody who has left";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Decision {
     pub category: String,
-    pub treatment: String,
+    /// Nothing in those from before one was asked for.
+    pub treatment: Option<String>,
     pub comment: String,
-    /// Who decided, and when: RFC 3339, UTC.
-    pub by: String,
+    /// Who decided; nothing where they have left.
+    pub by: Option<String>,
+    /// When: RFC 3339, UTC.
     pub at: String,
     /// Whether it counts only with a second person's signature.
     pub needs_signature: bool,
-    pub signed: Option<Signature>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Signature {
-    pub by: String,
-    pub at: String,
+    pub signed_by: Option<String>,
+    pub signed_at: Option<String>,
 }
 
 impl Decision {
     /// Whether a second person has yet to sign.
     pub fn waits(&self) -> bool {
-        self.needs_signature && self.signed.is_none()
+        self.needs_signature && self.signed_at.is_none()
+    }
+
+    pub fn by(&self) -> &str {
+        self.by.as_deref().unwrap_or(LEFT)
+    }
+
+    /// Who signed, and when.
+    pub fn signed(&self) -> Option<(&str, &str)> {
+        Some((self.signed_by.as_deref().unwrap_or(LEFT), self.signed_at.as_deref()?))
+    }
+
+    /// Category, and treatment where there is one.
+    pub fn verdict(&self) -> String {
+        match &self.treatment {
+            Some(treatment) => format!("{} ({treatment})", self.category),
+            None => self.category.clone(),
+        }
     }
 
     /// All of it but the whole of a long comment.
     pub fn sentence(&self) -> String {
-        let Self { category, treatment, by, at, .. } = self;
-        let signed = match &self.signed {
-            Some(Signature { by, at }) => format!(", signed by {by} at {at}"),
+        let signed = match self.signed() {
+            Some((by, at)) => format!(", signed by {by} at {at}"),
             None if self.waits() => ", not signed yet".to_owned(),
             None => String::new(),
         };
         let comment: String = self.comment.chars().take(COMMENT_CHARS_MAX).collect();
         let comment = if comment.is_empty() { comment } else { format!(": {comment}") };
-        one_line(&format!("decided as {category} ({treatment}) by {by} at {at}{signed}{comment}"))
+        one_line(&format!("decided as {} by {} at {}{signed}{comment}", self.verdict(), self.by(), self.at))
     }
 }
 

@@ -107,6 +107,17 @@ pub struct Classification {
     /// `needs_review` is set by the question's `review_below` alone. What a reading costs does not depend on that floor.
     #[serde(skip)]
     pub is_floored: bool,
+    /// What the transaction called. Like transactions are found by it; the answer does not tell it.
+    #[serde(skip)]
+    pub called: Option<Called>,
+}
+
+/// The contract or program that a transaction called, and the function.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Called {
+    pub contract: Account,
+    /// The first bytes of the call in hex: 4 on EVM, up to 8 on Solana; empty for a plain payment.
+    pub function: String,
 }
 
 impl Classification {

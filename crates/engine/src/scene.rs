@@ -12,6 +12,7 @@ use crate::asset::{Account, Asset, Movement, Seen};
 use crate::block::Block;
 use crate::category::Category;
 use crate::chain::Chain;
+use crate::classification::Called;
 use crate::evm::{EvmFacts, vouched};
 use crate::hash::TxHash;
 use crate::legs::{Direction, Leg};
@@ -24,6 +25,10 @@ use crate::solana::instructions::{self, WRAPPED_SOL};
 use crate::solana::{Key, SolanaFacts};
 use crate::token::Token;
 
+/// Bytes by which a program of Solana tells its instructions apart: Anchor's discriminator.
+const DISCRIMINATOR_BYTES: usize = 8;
+/// Bytes of a function's selector on EVM.
+const SELECTOR_BYTES: usize = 4;
 /// Programs that are named where nothing is known of them.
 const PROGRAMS_NAMED_MAX: usize = 3;
 
@@ -365,6 +370,23 @@ impl Ground<'_> {
                 programs.dedup();
                 programs.truncate(PROGRAMS_NAMED_MAX);
                 if programs.is_empty() { "it".to_owned() } else { format!("the call of {}", programs.join(" and ")) }
+            }
+        }
+    }
+
+    /// The contract and function that the transaction calls; of several programs the first that is no plumbing.
+    pub fn call(&self) -> Option<Called> {
+        match self {
+            Self::Evm { facts, .. } => {
+                let transaction = &facts.transaction;
+                let selector = transaction.input.get(..SELECTOR_BYTES).unwrap_or_default();
+                Some(Called { contract: Account::from(transaction.to?), function: hex::encode(selector) })
+            }
+            Self::Solana { facts, .. } => {
+                let outer = facts.transaction.instructions.iter().filter(|instruction| instruction.depth == 1);
+                let called = outer.into_iter().find(|instruction| !instructions::is_plumbing(&instruction.program))?;
+                let start = called.data.get(..called.data.len().min(DISCRIMINATOR_BYTES)).unwrap_or_default();
+                Some(Called { contract: Account::Solana(called.program), function: hex::encode(start) })
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The use cases. REST, agents, pages, the command line and whatever comes later call only these; no interface reads data in another way.
 
+mod book;
 mod counted;
 mod door;
 mod export;
@@ -10,6 +11,7 @@ mod reader;
 mod readiness;
 mod repeats;
 mod request;
+mod review;
 mod setup;
 mod tables;
 mod webhooks;
@@ -28,6 +30,7 @@ use crate::limits::Limits;
 use crate::metrics;
 use crate::store::Store;
 use crate::webhooks::Reach;
+pub(crate) use book::{BOOK_NAME_CHARS_MAX, BookDraft, BookPage, jurisdictions};
 pub(crate) use door::{AdmittedCall, Presented, RequestId};
 pub(crate) use engine::DISCLAIMER;
 pub(crate) use jobs::{JobList, JobRequest, JobState, JobStatus, Jobs, Upload, scratch, work};
@@ -40,6 +43,7 @@ pub(crate) use reader::{Answer, Reader};
 use readiness::Readiness;
 pub(crate) use repeats::Repeats;
 pub(crate) use request::{BATCH_ITEMS_MAX, BatchRequest, Item, SingleRequest};
+pub(crate) use review::{COMMENT_BYTES_MAX, DecisionDraft, LikePreview, ReviewPage, TREATMENTS};
 pub(crate) use setup::{
     Demo, endpoints, explorer, explorer_variable, knowledge, make_folder, open, reader, registry, store,
 };
@@ -114,7 +118,8 @@ impl App {
             Ok(results) => {
                 count_items(results);
                 log_failures(results);
-                self.history.note(payer, results.iter().filter_map(|result| result.as_deref().ok()));
+                let rows = results.iter().filter_map(|result| result.as_deref().ok());
+                self.history.note(payer, rows, call.is_job());
                 results.iter().filter(|result| matches!(result, Err(ApiError::QuotaExceeded))).count()
             }
             Err(error) => {

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use chains::{Completeness, Fetched, TokenMemory, UNSUPPORTED_SECONDS_MAX, Upstreams, kept};
+use engine::classification::Called;
 use engine::opinion::Source;
 use engine::{Account, Classification, Question, Token, TxHash};
 use futures_util::FutureExt;
@@ -44,7 +45,7 @@ const ENTRY_BYTES: usize = 400;
 const VERDICT_BYTES_PER_JSON_BYTE: usize = 2;
 
 /// The number is raised with every change of the row's format.
-const VERDICTS: &str = "verdicts.2";
+const VERDICTS: &str = "verdicts.3";
 const TOKENS: &str = "tokens.1";
 /// The kinds of rows that this version reads.
 const KINDS: [&str; 3] = [VERDICTS, kept::FORMAT, TOKENS];
@@ -98,8 +99,9 @@ impl CachedVerdict {
 
     fn unpack(body: &[u8]) -> Option<Self> {
         let json = kept::unsqueeze(body)?;
-        let Shelved { source, is_floored, row } = serde_json::from_slice::<Shelved<Classification>>(&json).ok()?;
-        Some(Self::new(Arc::new(Classification { source, is_floored, ..row }), json.len(), None))
+        let Shelved { source, is_floored, called, row } =
+            serde_json::from_slice::<Shelved<Classification>>(&json).ok()?;
+        Some(Self::new(Arc::new(Classification { source, is_floored, called, ..row }), json.len(), None))
     }
 
     fn chain(&self) -> &str {
@@ -128,6 +130,7 @@ struct CachePart<'a, K, V> {
 struct Shelved<R> {
     source: Source,
     is_floored: bool,
+    called: Option<Called>,
     row: R,
 }
 
@@ -255,7 +258,8 @@ impl Cache {
     ) {
         let Some(place) = TxKey::of(hash, pinned, fetched) else { return };
         let asked = VerdictKey::new(place, question);
-        let shelved = Shelved { source: row.source, is_floored: row.is_floored, row: row.as_ref() };
+        let (source, is_floored, called) = (row.source, row.is_floored, row.called.clone());
+        let shelved = Shelved { source, is_floored, called, row: row.as_ref() };
         let Ok(json) = serde_json::to_vec(&shelved) else { return };
         let lifetime = lifetime(fetched);
         if lifetime.is_none()

@@ -50,12 +50,13 @@ macro_rules! page {
 }
 
 /// In the order of the navigation.
-static PAGES: [PageSource; 20] = [
+static PAGES: [PageSource; 21] = [
     page!("Start", "index", "Overview", "docs/index.md"),
     page!("Start", "quickstart", "Quickstart", "docs/quickstart.md"),
     page!("Start", "agents", "Agents (MCP)", "docs/agents.md"),
     page!("Start", "bulk", "Tables and books", "docs/bulk.md"),
     page!("Start", "jobs", "Jobs", "docs/jobs.md"),
+    page!("Start", "books", "Books", "docs/books.md"),
     page!("Start", "journal", "Journals and prices", "docs/journal.md"),
     page!("Start", "webhooks", "Webhooks", "docs/webhooks.md"),
     page!("Understand", "concepts", "Concepts", "docs/concepts.md"),

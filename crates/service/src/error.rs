@@ -45,6 +45,8 @@ pub(crate) enum ApiError {
     NotFound,
     #[error("no job of this owner is called so")]
     JobNotFound,
+    #[error("no book of this owner is called so")]
+    BookNotFound,
     #[error("the path does not take this method")]
     MethodNotAllowed,
     #[error("the transaction was not found on `{pinned}`, nor on any other served chain")]
@@ -75,7 +77,7 @@ impl ApiError {
             Self::Unauthorized => "unauthorized",
             Self::QuotaExceeded => "quota_exceeded",
             Self::RateLimited { .. } => "rate_limited",
-            Self::NotFound | Self::JobNotFound => "not_found",
+            Self::NotFound | Self::JobNotFound | Self::BookNotFound => "not_found",
             Self::MethodNotAllowed => "method_not_allowed",
             Self::TxNotFound { .. } => "tx_not_found",
             Self::ChainNotDetected => "chain_not_detected",
@@ -127,6 +129,7 @@ impl ApiError {
             Self::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::NotFound
             | Self::JobNotFound
+            | Self::BookNotFound
             | Self::TxNotFound { .. }
             | Self::ChainNotDetected
             | Self::TxNotYetMined { .. }
@@ -248,7 +251,13 @@ pub(crate) const TABLE: &[ErrorRow] = &[
         "The item names a chain that is unknown or not served here. The single call says `invalid_request` instead.",
         "Use a slug of `/chains`, or leave out `chain`.",
     ),
-    row("not_found", 404, Met::Call, "There is no such path, or no such job of the key's owner.", "Fix the path."),
+    row(
+        "not_found",
+        404,
+        Met::Call,
+        "There is no such path, or no such job or book of the key's owner.",
+        "Fix the path.",
+    ),
     row(
         "method_not_allowed",
         405,

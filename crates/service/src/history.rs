@@ -7,8 +7,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use engine::Classification;
+use engine::classification::AssetLeg;
 
-use crate::store::{HistoryRow, Payer, RefusalCount, Store, StoreError};
+use crate::store::{HistoryRow, Payer, ReadRow, RefusalCount, Store, StoreError};
 
 /// Readings buffered while the database is down; past it new ones are dropped.
 const READINGS_MAX: usize = 20_000;
@@ -24,6 +25,10 @@ const SAME_FOR: Duration = Duration::from_secs(60);
 /// Digests of readings kept for that comparison, in each of two generations.
 const RECENT_VERDICTS_MAX: usize = 100_000;
 const DAY_MILLIS: i64 = 86_400_000;
+/// What a row of a book tells of amounts: legs of each side, and bytes of an amount and of a symbol.
+const LEGS_TOLD_MAX: usize = 2;
+const AMOUNT_BYTES_MAX: usize = 24;
+const SYMBOL_BYTES_MAX: usize = 16;
 
 #[derive(Debug)]
 pub(crate) struct History {
@@ -119,8 +124,8 @@ impl History {
         Self { store, kept: Mutex::default(), writing: tokio::sync::Mutex::default() }
     }
 
-    /// Buffers the readings of one call. Nothing is recorded for anonymous callers.
-    pub(crate) fn note<'a>(&self, payer: &Payer, rows: impl Iterator<Item = &'a Classification>) {
+    /// Buffers the readings of one call. Nothing is recorded for anonymous callers. What a job asks for goes into the job's own book.
+    pub(crate) fn note<'a>(&self, payer: &Payer, rows: impl Iterator<Item = &'a Classification>, is_job: bool) {
         if payer.is_anonymous() {
             return;
         }
@@ -132,7 +137,7 @@ impl History {
             let verdict = (verdict, &row.chain, &row.protocol, &row.review_note);
             // Where the buffer is full, the digest is not stored either.
             if kept.readings.len() >= READINGS_MAX || kept.recent.is_new(key, verdict, now) {
-                kept.keep([reading(&payer.id, row, at)]);
+                kept.keep([reading(&payer.id, row, at, is_job)]);
             }
         }
     }
@@ -192,7 +197,7 @@ impl History {
     }
 }
 
-fn reading(owner_id: &str, row: &Classification, at: i64) -> HistoryRow {
+fn reading(owner_id: &str, row: &Classification, at: i64, is_job: bool) -> HistoryRow {
     HistoryRow {
         owner_id: owner_id.to_owned(),
         hash: row.hash.clone().unwrap_or_default(),
@@ -207,6 +212,53 @@ fn reading(owner_id: &str, row: &Classification, at: i64) -> HistoryRow {
         note: row.review_note.as_deref().map(cut),
         at,
         rules: row.engine.clone(),
+        for_review: (row.needs_review && !is_job).then(|| Box::new(read_row(row))),
+    }
+}
+
+/// A reading as its book keeps it.
+pub(crate) fn read_row(row: &Classification) -> ReadRow {
+    let time = row.block.as_ref().and_then(|block| block.timestamp.parse::<jiff::Timestamp>().ok());
+    ReadRow {
+        hash: row.hash.clone().unwrap_or_default(),
+        wallet: row.perspective.map(|wallet| wallet.to_string()).unwrap_or_default(),
+        chain: row.chain.clone().unwrap_or_default(),
+        time: time.map_or(0, jiff::Timestamp::as_second),
+        category: row.category.name(),
+        treatment: row.treatment.name(),
+        taxable: row.taxable,
+        confidence: i64::from(row.confidence),
+        needs_review: row.needs_review,
+        protocol: row.protocol.as_deref().map(cut).unwrap_or_default(),
+        note: row.review_note.as_deref().map(cut).unwrap_or_default(),
+        amounts: amounts(row),
+        contract: row.called.as_ref().map(|called| called.contract.to_string()).unwrap_or_default(),
+        function: row.called.as_ref().map(|called| called.function.clone()).unwrap_or_default(),
+        engine: row.engine.clone(),
+    }
+}
+
+/// What was sent and what came for it, as `1 ETH → 3,000 USDC`. Symbols are strangers' text.
+fn amounts(row: &Classification) -> String {
+    let leg = |leg: &AssetLeg| {
+        let symbol = leg.shown_symbol();
+        let end = symbol.floor_char_boundary(SYMBOL_BYTES_MAX);
+        let cut = if end < symbol.len() { "…" } else { "" };
+        let amount = leg.amount.get(..leg.amount.floor_char_boundary(AMOUNT_BYTES_MAX)).unwrap_or_default();
+        let shortened = if amount.len() < leg.amount.len() { "…" } else { "" };
+        format!("{amount}{shortened} {}{cut}", symbol.get(..end).unwrap_or_default().replace('\0', "\u{fffd}"))
+    };
+    let side = |legs: &[AssetLeg]| {
+        let mut told: Vec<String> = legs.iter().take(LEGS_TOLD_MAX).map(leg).collect();
+        let more = legs.len().saturating_sub(LEGS_TOLD_MAX);
+        if more > 0 {
+            told.push(format!("{more} more"));
+        }
+        told.join(" + ")
+    };
+    match (row.assets.sent.as_slice(), row.assets.received.as_slice()) {
+        ([], []) => String::new(),
+        (sent, received) => format!("{} → {}", side(sent), side(received)).trim().to_owned(),
     }
 }
 
@@ -236,6 +288,7 @@ mod tests {
             note: None,
             at: 1,
             rules: String::new(),
+            for_review: None,
         }
     }
 

@@ -28,6 +28,7 @@ const FAILURES: &[(&str, &[u16])] = &[
     ("/v1/classify", &[400, 401, 402, 404, 429, 500, 502]),
     ("/v1/classify-batch", &[400, 401, 402, 429, 500]),
     ("/v1/journal", &[400, 401, 429, 500]),
+    ("/v1/books", &[401, 404, 429, 500]),
     ("/v1/jobs", &[400, 401, 404, 429, 500]),
     ("/v1/jobs/{id}", &[401, 404, 429, 500]),
     ("/v1/jobs/{id}/results", &[400, 401, 404, 429, 500]),
@@ -68,7 +69,7 @@ pub(crate) fn document(api: utoipa::openapi::OpenApi, instance: Option<&Reader>)
             "tags",
             json!([
                 { "name": "Classify", "description": "What a transaction was for tax." },
-                { "name": "Books", "description": "Results as lines of a journal." },
+                { "name": "Books", "description": "Results as lines of a journal, and the books that jobs belong to." },
                 { "name": "Jobs", "description": "Whole tables, read while the caller does something else." },
                 { "name": "Quota", "description": "What is left." },
                 { "name": "Reference", "description": "Tables that change rarely." },

@@ -2,6 +2,7 @@
 //! switches that submit at once, and for jobs whose progress moves. Their paths are in `router`.
 
 pub(crate) mod account;
+pub(crate) mod book;
 mod chart;
 mod extract;
 mod flow;

@@ -1,6 +1,7 @@
 //! The REST interface: a handler for each path, with its request and its answer.
 
 pub(crate) mod body;
+pub(crate) mod books;
 pub(crate) mod jobs;
 pub(crate) mod quota;
 

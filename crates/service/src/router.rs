@@ -13,7 +13,7 @@ use utoipa_axum::routes;
 
 use crate::config::Config;
 use crate::error::ApiError;
-use crate::pages::{account, jobs, operator, review, sign_in, try_it, usage, webhooks};
+use crate::pages::{account, book, jobs, operator, review, sign_in, try_it, usage, webhooks};
 use crate::web::{self, Web};
 use crate::{docs, mcp, openapi, pages, rest};
 
@@ -64,6 +64,7 @@ pub(crate) fn keyed_routes() -> OpenApiRouter<Web> {
 pub(crate) fn open_routes() -> OpenApiRouter<Web> {
     OpenApiRouter::new()
         .routes(routes!(rest::quota::status))
+        .routes(routes!(rest::books::list))
         .routes(routes!(rest::jobs::list))
         .routes(routes!(rest::jobs::status, rest::jobs::cancel))
         .routes(routes!(rest::jobs::results))
@@ -110,8 +111,14 @@ fn page_routes(web: &Web) -> Router<Web> {
         .route("/usage", get(usage::page_handler))
         .route("/usage.csv", get(usage::csv))
         .route("/review", get(review::queue))
-        .route("/review/{hash}", get(|| to("/review")).post(review::mark))
-        .route("/review/{hash}/reopen", get(|| to("/review")).post(review::reopen))
+        .route("/books", get(book::list).post(book::create))
+        .route("/books/{id}", get(book::book).post(book::set))
+        .route("/books/{id}/people", get(|| to("/books")).post(book::add_person))
+        .route("/books/{id}/people/remove", get(|| to("/books")).post(book::remove_person))
+        .route("/books/{id}/review", get(review::shown).post(review::change))
+        .route("/books/{id}/rules", get(review::rules).post(review::make_rule))
+        .route("/books/{id}/rules/remove", get(|| to("/books")).post(review::remove_rule))
+        .route("/books/{id}/remove", get(book::confirm_remove).post(book::remove))
         .route("/operator", get(operator::page_handler))
         .route("/operator/sign-up", post(operator::set_sign_up))
         .route("/operator/owners/{id}/tier", post(operator::set_tier))

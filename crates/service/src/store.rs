@@ -1,4 +1,4 @@
-//! Persistent data: owners, keys and accounts, the ledger, the history of readings, jobs, rate windows that instances share, events for the
+//! Persistent data: owners, keys and accounts, the ledger, the history of readings, books, jobs, rate windows that instances share, events for the
 //! billing rail, and webhooks with the messages on their way.
 //!
 //! Two engines implement one contract: SQLite, embedded, for one machine, and PostgreSQL for any number of instances. Nothing outside this
@@ -6,6 +6,9 @@
 
 mod accounts;
 pub mod backup;
+mod book;
+mod book_rows;
+mod decisions;
 mod history;
 mod inspect;
 mod jobs;
@@ -13,6 +16,7 @@ mod links;
 mod migrations;
 mod owners;
 mod postgres;
+mod review;
 mod shelf;
 mod sqlite;
 pub mod turn;
@@ -28,11 +32,15 @@ use jiff::Timestamp;
 use crate::metrics;
 
 pub use accounts::{NewSession, SessionOwner, UserAccount};
+pub use book::{BookRemoval, BookRow, BookSettings, BookWallet, new_book_id};
+pub use book_rows::ReadRow;
+pub use decisions::{Decision, DecisionRule, DecisionStep, Likeness, NewDecision, RowKey};
 pub use history::{Day, HistoryRow, ReadingRow, Recent, RefusalCount};
 pub use inspect::{Inspected, inspect};
 pub use jobs::{HeldPart, JobRow, NewJob, NewPart, PartOutcome, PartTimes};
 pub use links::Link;
 pub use owners::OwnerRow;
+pub use review::{ReviewCounts, ReviewCursor, ReviewFilter, ReviewRow, ReviewSort, ReviewState};
 pub use shelf::{Clearing, Shelf, ShelfHit, ShelfRow, ShelfUsage};
 pub use turn::{Grant, Payer, Posted, Resets, SettleOutcome, Settled, Turn, Turned};
 pub use webhooks::{AttemptOutcome, DeliveryRow, DeliveryState, DueDelivery, EndpointRow, EventKind, WebhookSecret};

@@ -51,6 +51,21 @@ class BlockTime(BaseModel):
     """
 
 
+class BookName(BaseModel):
+    """
+    A book of the caller.
+    """
+
+    id: str
+    """
+    For `book` of `POST /v1/jobs`.
+    """
+    name: str
+    """
+    As its owner called it.
+    """
+
+
 Category = TypeAliasType("Category", Annotated[str, Field(examples=["swap"])])
 """
 Canonical transaction type. The vocabulary is open and only grows: branch on `treatment`, and take a category that you do not know as it comes. Known to this version: `swap`, `transfer`, `self_transfer`, `cex_deposit`, `cex_withdrawal`, `nft_transfer`, `income_receipt`, `fee_payment`, `payment`, `borrow`, `repay`, `collateral_supply`, `collateral_withdraw`, `vault_deposit`, `vault_withdraw`, `liquidity_add`, `liquidity_remove`, `wrap`, `unwrap`, `liquid_staking_mint`, `liquid_staking_redeem`, `staking_deposit`, `staking_withdraw`, `reward`, `interest`, `mining_reward`, `mev_reward`, `staking_rebase`, `airdrop`, `bridge_out`, `bridge_in`, `bridge_swap`, `nft_purchase`, `nft_sale`, `nft_mint`, `order_place`, `order_cancel`, `margin_deposit`, `margin_withdraw`, `redemption_request`, `token_migration`, `liquidation`, `flash_loan`, `token_sale`, `governance`, `delegation`, `vote_lock`, `refund`, `donation`, `gift`, `vesting_claim`, `perp_open`, `perp_close`, `funding`, `bet`, `raffle`, `option`, `nft_loan`, `token_burn`, `loss`, `account_open`, `account_close`, `approval`, `revoke`, `nft_listing`, `contract_call`, `contract_deploy`, `failed_transaction`, `spam`, `unclassified`. `GET /categories` tells what each means.
@@ -126,6 +141,10 @@ class JobStatus(BaseModel):
     One job: where it stands, and how its table was understood.
     """
 
+    book: str | None
+    """
+    The book that it belongs to.
+    """
     created_at: str
     """
     When its table had come in.
@@ -491,6 +510,17 @@ class BatchRequest(BaseModel):
     """
     policy: Policy | None = None
     wallet: Wallet | None = None
+
+
+class BookList(BaseModel):
+    """
+    The caller's own books.
+    """
+
+    books: list[BookName]
+    """
+    The first is the one that jobs belong to which name none.
+    """
 
 
 class ChainRow(BaseModel):

@@ -7,7 +7,7 @@ use engine::Account;
 
 use super::{Options, Rows};
 use crate::cell::{one_line, tamed};
-use crate::decision::{Decision, Reading, Signature};
+use crate::decision::{Decision, Reading};
 use crate::journal::{Booking, bookings};
 use crate::line::{side, taxable};
 
@@ -79,9 +79,7 @@ pub(super) fn cells(reading: &Reading, booking: Option<&Booking<'_>>, currency: 
     let booked = booking.map(Booking::other);
     let code = booked.and_then(|booked| booked.code.as_deref());
     let priced = booking.and_then(|booking| booking.priced.as_ref());
-    let decided = |part: fn(&Decision) -> &str| text(reading.decision.as_ref().map(part));
-    let signature = reading.decision.as_ref().and_then(|decision| decision.signed.as_ref());
-    let signed = |part: fn(&Signature) -> &str| text(signature.map(part));
+    let decided = |part: fn(&Decision) -> Option<&str>| text(reading.decision.as_ref().and_then(part));
     [
         row.block.as_ref().map(|block| block.timestamp.clone()).unwrap_or_default(),
         row.hash.clone().unwrap_or_default(),
@@ -112,13 +110,13 @@ pub(super) fn cells(reading: &Reading, booking: Option<&Booking<'_>>, currency: 
         priced.map(|_| currency.to_owned()).unwrap_or_default(),
         priced.map(|priced| priced.price.text()).unwrap_or_default(),
         priced.map(|priced| priced.time.clone()).unwrap_or_default(),
-        decided(|decision| &decision.category),
-        decided(|decision| &decision.treatment),
-        decided(|decision| &decision.comment),
-        decided(|decision| &decision.by),
-        decided(|decision| &decision.at),
-        signed(|signature| &signature.by),
-        signed(|signature| &signature.at),
+        decided(|decision| Some(&decision.category)),
+        decided(|decision| decision.treatment.as_deref()),
+        decided(|decision| Some(&decision.comment)),
+        decided(|decision| Some(decision.by())),
+        decided(|decision| Some(&decision.at)),
+        decided(|decision| decision.signed().map(|(by, _)| by)),
+        decided(|decision| decision.signed_at.as_deref()),
     ]
 }
 

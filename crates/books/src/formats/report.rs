@@ -163,9 +163,9 @@ fn left_to_people(reading: &Reading) -> Markup {
 fn decided(decision: &Decision) -> Markup {
     html! {
         p {
-            strong { "Decided as " (one_line(&decision.category)) ", " (one_line(&decision.treatment)) }
-            " by " bdi { (one_line(&decision.by)) } ", " (decision.at)
-            @if let Some(signature) = &decision.signed { "; signed by " bdi { (one_line(&signature.by)) } ", " (signature.at) }
+            strong { "Decided as " (one_line(&decision.verdict())) }
+            " by " bdi { (one_line(decision.by())) } ", " (decision.at)
+            @if let Some((by, at)) = decision.signed() { "; signed by " bdi { (one_line(by)) } ", " (at) }
             @if decision.waits() { "; waits for a second person" }
             "."
         }

@@ -1,14 +1,13 @@
-//! The data that a person owns: keys, days, readings and reviews.
+//! The data that a person owns: keys, days and readings.
 
-use engine::{Category, TxHash};
+use engine::TxHash;
 
-use super::{AccountError, Accounts, Day, OwnerRow, Person, ReadingRow, Recent};
+use super::{Accounts, Day, OwnerRow, Person, ReadingRow, Recent};
 use crate::auth::{self, KeyError};
 use crate::store::{Key, Payer, StoreError};
 
 /// Valid keys of one owner at once.
 pub(crate) const KEYS_MAX: i64 = 20;
-pub(crate) const COMMENT_BYTES_MAX: usize = 2_000;
 /// Readings per page.
 const READINGS_MAX: i64 = 1_000;
 /// Longest search text in bytes; a longer one finds nothing.
@@ -73,52 +72,5 @@ impl Accounts {
     /// Whether the payer, with an account or without, has had this transaction classified in this period.
     pub(crate) async fn was_classified(&self, payer: &Payer, hash: &TxHash) -> Result<bool, StoreError> {
         self.store.was_classified(payer, &hash.to_string()).await
-    }
-
-    /// Without a wallet, the newest of the hash.
-    pub(crate) async fn reading(
-        &self,
-        owner_id: &str,
-        hash: &str,
-        wallet: Option<&str>,
-    ) -> Result<Option<ReadingRow>, StoreError> {
-        if !is_plain(hash) || !wallet.is_none_or(is_plain) {
-            return Ok(None);
-        }
-        self.store.reading(owner_id, hash, wallet).await
-    }
-
-    /// How many readings wait in the review queue.
-    pub(crate) async fn unreviewed(&self, person: &Person) -> Result<i64, StoreError> {
-        self.store.unreviewed(&person.owner_id).await
-    }
-
-    /// The person's review of a reading; a second one replaces the first. False where the person has no such reading.
-    pub(crate) async fn review(
-        &self,
-        person: &Person,
-        hash: &str,
-        wallet: &str,
-        category: &str,
-        comment: &str,
-    ) -> Result<bool, AccountError> {
-        let category = Category::parse(category).ok_or(AccountError::Invalid("That is not a category."))?;
-        // Browsers send CR LF.
-        let comment = comment.replace("\r\n", "\n");
-        if comment.len() > COMMENT_BYTES_MAX {
-            return Err(AccountError::Invalid("A comment has at most 2,000 bytes."));
-        }
-        if comment.chars().any(|c| c.is_control() && c != '\n') {
-            return Err(AccountError::Invalid("A comment has no control characters."));
-        }
-        if !is_plain(hash) || !is_plain(wallet) {
-            return Ok(false);
-        }
-        Ok(self.store.review(&person.owner_id, hash, wallet, category.name(), &comment).await?)
-    }
-
-    /// Deletes the review; false where there was none.
-    pub(crate) async fn unreview(&self, person: &Person, hash: &str, wallet: &str) -> Result<bool, StoreError> {
-        Ok(is_plain(hash) && is_plain(wallet) && self.store.unreview(&person.owner_id, hash, wallet).await?)
     }
 }

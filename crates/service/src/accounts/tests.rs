@@ -229,9 +229,9 @@ async fn keys_are_ones_own_and_bounded() {
 }
 
 #[tokio::test]
-async fn a_review_names_a_category_and_stays_within_bounds() {
+async fn readings_are_looked_for_within_bounds() {
     let desk = Desk::open().await;
-    let (person, other) = (desk.joined("a@example.com").await, desk.joined("b@example.com").await);
+    let person = desk.joined("a@example.com").await;
     let reading = HistoryRow {
         owner_id: person.owner_id.clone(),
         hash: "0xab".to_owned(),
@@ -246,25 +246,13 @@ async fn a_review_names_a_category_and_stays_within_bounds() {
         note: None,
         at: NOON,
         rules: String::new(),
+        for_review: None,
     };
     desk.store.write_history(&[reading], &[]).await.unwrap();
-    assert_eq!(desk.unreviewed(&person).await.unwrap(), 1);
-    for (category, comment) in [("nonsense", ""), ("swap", "\0"), ("swap", "\u{1b}[2J"), ("swap", &"x".repeat(2_001))] {
-        let refused = desk.review(&person, "0xab", "w", category, comment).await;
-        assert!(matches!(refused, Err(AccountError::Invalid(_))), "{category}");
-    }
-    assert!(!desk.review(&other, "0xab", "w", "swap", "").await.unwrap());
-    assert!(!desk.review(&person, "0xab\0", "w", "swap", "").await.unwrap());
-    assert!(desk.review(&person, "0xab", "w", "swap", "two\r\nlines").await.unwrap());
-    let row = desk.reading(&person.owner_id, "0xab", None).await.unwrap().unwrap();
-    assert_eq!(row.review_comment.as_deref(), Some("two\nlines"));
-    assert!(desk.reading(&person.owner_id, "0xab\0", None).await.unwrap().is_none());
-    assert!(desk.reading(&other.owner_id, "0xab", None).await.unwrap().is_none());
     let hostile = Recent { text: Some("\0".to_owned()), ..Recent::default() };
     assert!(desk.recent(&person.owner_id, &hostile, 10).await.unwrap().is_empty());
     assert_eq!(desk.recent(&person.owner_id, &Recent::default(), i64::MAX).await.unwrap().len(), 1);
     assert_eq!(desk.usage(&person.owner_id, 7).await.unwrap().len(), 7);
-    assert!(desk.unreview(&person, "0xab", "w").await.unwrap());
 }
 
 #[tokio::test]

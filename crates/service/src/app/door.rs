@@ -60,9 +60,15 @@ impl RequestId {
 pub(crate) struct AdmittedCall {
     caller: Arc<Caller>,
     request_id: RequestId,
+    is_job: bool,
 }
 
 impl AdmittedCall {
+    /// Whether a job makes it, and no caller.
+    pub(super) fn is_job(&self) -> bool {
+        self.is_job
+    }
+
     pub(crate) fn caller(&self) -> &Caller {
         &self.caller
     }
@@ -110,13 +116,13 @@ impl App {
         if let Err(error @ ApiError::RateLimited { .. }) = &counted {
             self.history.refused(&caller.payer, error.code(), 1);
         }
-        counted.map(|()| AdmittedCall { caller, request_id })
+        counted.map(|()| AdmittedCall { caller, request_id, is_job: false })
     }
 
     /// One call of a job, counted apart from the calls that its owner makes.
     pub(super) async fn admit_job(&self, caller: Arc<Caller>, request_id: RequestId) -> Result<AdmittedCall, ApiError> {
         self.count(Counted::Job { owner_id: &caller.payer.id }).await?;
-        Ok(AdmittedCall { caller, request_id })
+        Ok(AdmittedCall { caller, request_id, is_job: true })
     }
 
     /// The caller of a quota query, which is counted apart from calls: per key, or per address where none is presented.

@@ -1,4 +1,4 @@
-//! The export of an owner's readings and reviews, as CSV (RFC 4180).
+//! The export of an owner's readings, as CSV (RFC 4180).
 
 use books::cell::tamed;
 use csv::{Terminator, WriterBuilder};
@@ -11,7 +11,7 @@ use crate::error::ApiError;
 const ROWS_MAX: usize = 10_000;
 const PAGE_ROWS: i64 = 1_000;
 
-const COLUMNS: [&str; 14] = [
+const COLUMNS: [&str; 11] = [
     "at",
     "hash",
     "chain",
@@ -23,9 +23,6 @@ const COLUMNS: [&str; 14] = [
     "needs_review",
     "protocol",
     "review_note",
-    "reviewed_category",
-    "review_comment",
-    "reviewed_at",
 ];
 
 impl App {
@@ -51,7 +48,7 @@ fn written(rows: &[ReadingRow]) -> Option<Vec<u8>> {
     out.into_inner().ok()
 }
 
-fn fields(row: &ReadingRow) -> [String; 14] {
+fn fields(row: &ReadingRow) -> [String; 11] {
     let time = |at: i64| jiff::Timestamp::from_millisecond(at).map(|at| at.to_string()).unwrap_or_default();
     [
         time(row.at),
@@ -65,8 +62,5 @@ fn fields(row: &ReadingRow) -> [String; 14] {
         row.needs_review.to_string(),
         row.protocol.clone().unwrap_or_default(),
         row.note.clone().unwrap_or_default(),
-        row.review_category.clone().unwrap_or_default(),
-        row.review_comment.clone().unwrap_or_default(),
-        row.reviewed_at.map(time).unwrap_or_default(),
     ]
 }

@@ -104,6 +104,9 @@ pub(crate) enum JobState {
 pub(crate) struct JobStatus {
     /// Under which it is asked for.
     pub(crate) id: String,
+    /// The book that it belongs to.
+    #[schema(required)]
+    pub(crate) book: Option<String>,
     /// As its owner called it.
     pub(crate) name: String,
     pub(crate) state: JobState,
@@ -155,13 +158,18 @@ impl App {
         self.job_status(row).await
     }
 
-    /// A page of the owner's jobs, before the one that `before` names.
-    pub(crate) async fn job_list(&self, owner_id: &str, before: Option<&str>) -> Result<JobList, ApiError> {
+    /// A page of the owner's jobs, before the one that `before` names; of one book, or of all.
+    pub(crate) async fn job_list(
+        &self,
+        owner_id: &str,
+        book_id: Option<&str>,
+        before: Option<&str>,
+    ) -> Result<JobList, ApiError> {
         let before = match before {
             Some(id) => Some(self.owned_job(owner_id, id).await?.cursor()),
             None => None,
         };
-        let rows = self.store.jobs(owner_id, before.as_ref(), PAGE_JOBS).await?;
+        let rows = self.store.jobs(owner_id, book_id, before.as_ref(), PAGE_JOBS).await?;
         let is_full = i64::try_from(rows.len()).is_ok_and(|count| count >= PAGE_JOBS);
         let next = rows.last().filter(|_| is_full).map(|row| row.id.clone());
         let mut jobs = Vec::with_capacity(rows.len());
@@ -216,6 +224,7 @@ impl App {
             kept_until: time(row.created_at.saturating_add(i64::try_from(KEPT.as_millis()).unwrap_or(i64::MAX))),
             table: serde_json::from_str(&row.understood).unwrap_or_default(),
             id: row.id,
+            book: row.book_id,
             name: row.name,
             reason: row.reason,
         })

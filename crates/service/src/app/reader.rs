@@ -225,6 +225,7 @@ impl Reader {
             evidence: None,
             source: Source::None,
             is_floored: false,
+            called: None,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::to_bytes;
 use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, Multipart, Request, State};
@@ -22,6 +23,11 @@ use crate::web::{Web, request_id};
 pub(super) const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
                                  base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 const FORM_BYTES_MAX: usize = 64 * 1024;
+/// What is read of a form that is refused, and for how long.
+const REFUSED_BYTES_READ_MAX: usize = 256 * 1024;
+const REFUSED_READ_FOR: Duration = Duration::from_secs(1);
+/// A form with long lists in it: a thousand wallets, a chart of accounts.
+const LONG_FORM_BYTES_MAX: usize = 512 * 1024;
 
 pub(crate) async fn carry_visitor(State(web): State<Web>, mut request: Request, next: Next) -> Response {
     let headers = request.headers();
@@ -123,17 +129,34 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for PostedForm<T> {
     type Rejection = PageError;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, PageError> {
-        let visitor = sender(&request)?;
-        if !is_form(request.headers()) {
-            return Err(PageError::Form);
-        }
-        let bytes = to_bytes(request.into_body(), FORM_BYTES_MAX).await.map_err(|_| PageError::Form)?;
-        let proof: Proof = serde_urlencoded::from_bytes(&bytes).map_err(|_| PageError::Form)?;
-        if proof.csrf != visitor.csrf() {
-            return Err(PageError::Forbidden);
-        }
-        serde_urlencoded::from_bytes(&bytes).map(Self).map_err(|_| PageError::Form)
+        posted(request, FORM_BYTES_MAX).await.map(Self)
     }
+}
+
+/// The same with more in it. Nobody who is not signed in is sent one.
+#[derive(Debug)]
+pub(crate) struct LongForm<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for LongForm<T> {
+    type Rejection = PageError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, PageError> {
+        posted(request, LONG_FORM_BYTES_MAX).await.map(Self)
+    }
+}
+
+async fn posted<T: DeserializeOwned>(request: Request, bytes_max: usize) -> Result<T, PageError> {
+    let visitor = sender(&request)?;
+    if !is_kind(request.headers(), "application/x-www-form-urlencoded") {
+        return Err(refused(request).await);
+    }
+    let bytes = to_bytes(request.into_body(), bytes_max.saturating_add(REFUSED_BYTES_READ_MAX)).await;
+    let bytes = bytes.ok().filter(|bytes| bytes.len() <= bytes_max).ok_or(PageError::Form)?;
+    let proof: Proof = serde_urlencoded::from_bytes(&bytes).map_err(|_| PageError::Form)?;
+    if proof.csrf != visitor.csrf() {
+        return Err(PageError::Forbidden);
+    }
+    serde_urlencoded::from_bytes(&bytes).map_err(|_| PageError::Form)
 }
 
 /// A form with a file, of which the CSRF proof was the first part and was valid. No other part has been read.
@@ -145,6 +168,9 @@ impl<S: Send + Sync> FromRequest<S> for PostedParts {
 
     async fn from_request(request: Request, state: &S) -> Result<Self, PageError> {
         let visitor = sender(&request)?;
+        if !is_kind(request.headers(), "multipart/form-data") {
+            return Err(refused(request).await);
+        }
         let form = Multipart::from_request(request, state).await.map_err(|_| PageError::Form)?;
         let mut parts = FormParts::new(form);
         let first = parts.next().await?.filter(|part| part.name() == Some("csrf"));
@@ -161,10 +187,17 @@ fn sender(request: &Request) -> Result<Arc<Visitor>, PageError> {
     request.extensions().get::<Arc<Visitor>>().cloned().ok_or(PageError::Forbidden)
 }
 
-fn is_form(headers: &HeaderMap) -> bool {
+/// A connection that is closed on what is still coming in may lose the answer on its way out, so that a little of it is read first.
+async fn refused(request: Request) -> PageError {
+    let rest = to_bytes(request.into_body(), REFUSED_BYTES_READ_MAX);
+    let _ = tokio::time::timeout(REFUSED_READ_FOR, rest).await;
+    PageError::Form
+}
+
+fn is_kind(headers: &HeaderMap, wanted: &str) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let kind = kind.split_once(';').map_or(kind, |(kind, _)| kind);
-    kind.trim().eq_ignore_ascii_case("application/x-www-form-urlencoded")
+    kind.trim().eq_ignore_ascii_case(wanted)
 }
 
 /// Browsers say where a form comes from; for those that do not, only the CSRF proof decides. `Sec-Fetch-Site` refers to the address that

@@ -46,6 +46,7 @@ fn navigation(visitor: Option<&Visitor>) -> Markup {
             li { a href="/" { "Try it" } }
             @if let Some(person) = person {
                 li { a href="/jobs" { "Jobs" } }
+                li { a href="/books" { "Books" } }
                 li { a href="/usage" { "Usage" } }
                 li { a href="/review" { "Review" } }
                 li { a href="/account" { "Account" } }

@@ -45,7 +45,8 @@ async fn shown(
     form: &UploadForm,
     said: Option<&ApiError>,
 ) -> Result<Html<String>, PageError> {
-    let list = web.app.job_list(&person.owner_id, wanted.before.as_deref()).await?;
+    let books = web.app.own_books(&person.owner_id).await?;
+    let list = web.app.job_list(&person.owner_id, None, wanted.before.as_deref()).await?;
     let main = html! {
         h1 { "Jobs" }
         p { "Upload a table of transactions. It is read in the background; what came of it is yours to download for your ledger or tax tool. "
@@ -54,7 +55,7 @@ async fn shown(
             (notice("bad", &told(error)))
             p { "Nothing was started. What you typed is still here; choose the file again." }
         }
-        (form.drawn(visitor, &web.app.reader.served_slugs()))
+        (form.drawn(visitor, &web.app.reader.served_slugs(), &books))
         section aria-labelledby="all" {
             h2 id="all" { "Your jobs" }
             (drawn(&list, wanted.before.is_some()))
@@ -75,13 +76,17 @@ fn drawn(list: &JobList, is_older: bool) -> Markup {
     html! {
         @if list.jobs.is_empty() { p { "Nothing here" @if !is_older { " yet" } "." } }
         ul.jobs { @for job in &list.jobs { li {
-            p { a href={ "/jobs/" (job.id) } { (name(job)) } " " (status::state(job.state)) }
+            p { (linked(job)) }
             p { (status::rows(job)) }
             p.hint { "Uploaded " (time(&job.created_at)) }
         } } }
         @if is_older { p { a href="/jobs" { "The newest" } } }
         @if let Some(next) = &list.next { p { a href={ "/jobs?before=" (next) } { "Older jobs" } } }
     }
+}
+
+pub(super) fn linked(job: &JobStatus) -> Markup {
+    html! { a href={ "/jobs/" (job.id) } { (name(job)) } " " (status::state(job.state)) }
 }
 
 fn name(job: &JobStatus) -> Markup {

@@ -1,128 +1,116 @@
-//! The review queue: rows that a person must look at, and that person's reviews. A review is stored beside the engine's verdict and never
-//! changes it.
+//! The review table of a book: rows that a person must look at, and what people decided. A decision is kept beside the engine's verdict and never
+//! changes it. The whole table is one form, and every filter and order an address: nothing here needs script.
+
+mod query;
+mod rules;
+mod table;
 
 use axum::extract::{Path, Query, State};
 use axum::response::{Html, IntoResponse, Redirect, Response};
-use engine::Treatments;
-use engine::category::TABLE;
-use maud::{Markup, html};
-use serde::Deserialize;
+use maud::html;
 
 use super::extract::{PostedForm, SignedIn};
-use super::frame::{PageError, notice, page, proof};
-use super::parts::{link_to_reading, prose, when};
-use super::sign_in::account_sentence;
-use super::visitor::Visitor;
-use crate::accounts::{ReadingRow, Recent};
+use super::frame::{PageError, notice, page, sentence};
+use super::parts::harmless;
+use crate::app::DecisionDraft;
+use crate::error::ApiError;
+use crate::store::RowKey;
 use crate::web::Web;
+use query::ReviewQuery;
+pub(crate) use rules::{make_rule, remove_rule, rules};
 
-const ROWS: i64 = 25;
+/// Characters of an error.
+const SAID_CHARS_MAX: usize = 500;
 
-#[derive(Debug, Default, Deserialize)]
-pub(crate) struct ReviewQuery {
-    #[serde(default)]
-    done: String,
+/// To the queue of the first book with an open row.
+pub(crate) async fn queue(State(web): State<Web>, SignedIn { person, .. }: SignedIn) -> Result<Redirect, PageError> {
+    let book = web.app.book_to_review(&person.owner_id).await?;
+    Ok(Redirect::to(&format!("/books/{}/review", book.id)))
 }
 
-pub(crate) async fn queue(
+pub(crate) async fn shown(
     State(web): State<Web>,
     signed_in: SignedIn,
+    Path(id): Path<String>,
     Query(wanted): Query<ReviewQuery>,
 ) -> Result<Html<String>, PageError> {
-    shown(&web, &signed_in, &wanted, None).await
+    drawn(&web, &signed_in, &id, &wanted, None, None).await
 }
 
-async fn shown(
+async fn drawn(
     web: &Web,
     SignedIn { visitor, person }: &SignedIn,
+    id: &str,
     wanted: &ReviewQuery,
-    said: Option<&str>,
+    typed: Option<&PostedRows>,
+    said: Option<&ApiError>,
 ) -> Result<Html<String>, PageError> {
-    let is_done = wanted.done == "yes";
-    let filter = Recent { needs_review: Some(true), reviewed: Some(is_done), ..Recent::default() };
-    let rows = web.app.accounts.recent(&person.owner_id, &filter, ROWS).await?;
-    let open = web.app.accounts.unreviewed(person).await?;
+    let shown = web.app.review_page(&person.owner_id, id, &wanted.filter()).await?;
+    let treatments = &web.app.reader.knowledge.treatments;
     let main = html! {
-        h1 { "Review" }
-        p { "What taxon left to a person. Your own reading is kept beside its verdict, and goes into the CSV of " a href="/usage" { "Usage" } "." }
-        @if let Some(said) = said { (notice("bad", said)) }
-        p { strong { (open) } " open. " @if is_done { a href="/review" { "Show what is open" } } @else { a href="/review?done=yes" { "Show what is done" } } }
-        @if rows.is_empty() {
-            p { @if is_done { "Nothing has been reviewed yet." } @else { "Nothing waits for you." } }
-        }
-        @for row in &rows { (item(visitor, row, &web.app.reader.knowledge.treatments)) }
-        @if rows.len() >= usize::try_from(ROWS).unwrap_or(usize::MAX) { p.hint { "The newest " (ROWS) " are shown." } }
+        @if let Some(error) = said { (notice("bad", &harmless(&sentence(error), SAID_CHARS_MAX))) }
+        (table::drawn(visitor, &person.owner_id, &shown, wanted, typed, treatments))
     };
     Ok(page(visitor, "Review", main))
 }
 
-fn item(visitor: &Visitor, row: &ReadingRow, treatments: &Treatments) -> Markup {
-    let chosen = row.review_category.as_deref();
-    let comment = row.review_comment.as_deref().unwrap_or_default();
-    html! {
-        article.card {
-            h2 { (link_to_reading(row)) }
-            p.hint { (row.chain) " · " (when(row.at)) " · read as " code { (row.category) } ", confidence " (row.confidence) }
-            @if let Some(note) = &row.note { p { (prose(note)) } }
-            @if let (Some(category), Some(at)) = (chosen, row.reviewed_at) {
-                p { "Reviewed " (when(at)) " as " code { (category) } @if !comment.is_empty() { ": " (comment) } }
-            }
-            form.stack method="post" action={ "/review/" (row.hash) } {
-                (proof(visitor))
-                input type="hidden" name="wallet" value=(row.wallet);
-                label { "Your category" select name="category" required {
-                    option value="" { "choose" }
-                    @for known in TABLE { option value=(known.name) selected[chosen == Some(known.name)] { (known.name) ", " (treatments.row(known.category).treatment.name()) } }
-                } }
-                label { "Comment" textarea name="comment" maxlength="2000" rows="2" { (comment) } }
-                button { @if chosen.is_some() { "Change" } @else { "Mark as reviewed" } }
-            }
-            @if chosen.is_some() {
-                form method="post" action={ "/review/" (row.hash) "/reopen" } {
-                    (proof(visitor))
-                    input type="hidden" name="wallet" value=(row.wallet);
-                    button.plain { "Open it again" }
+/// The form around the table: which rows, what to do with them, and what was written.
+#[derive(Debug, Default)]
+struct PostedRows {
+    keys: Vec<RowKey>,
+    what: String,
+    draft: DecisionDraft,
+    wanted: ReviewQuery,
+}
+
+impl PostedRows {
+    /// `None` where it is another form.
+    fn read(fields: &[(String, String)]) -> Option<Self> {
+        let mut posted = Self::default();
+        for (field, value) in fields {
+            match field.as_str() {
+                "row" => {
+                    let (hash, wallet) = value.split_once(':')?;
+                    posted.keys.push(RowKey { hash: hash.to_owned(), wallet: wallet.to_owned() });
                 }
+                "do" => value.clone_into(&mut posted.what),
+                "category" => value.clone_into(&mut posted.draft.category),
+                "treatment" => value.clone_into(&mut posted.draft.treatment),
+                "comment" => value.clone_into(&mut posted.draft.comment),
+                "back" => posted.wanted = serde_urlencoded::from_str(value).ok()?,
+                _ => {}
             }
         }
+        Some(posted).filter(|posted| !posted.what.is_empty())
     }
 }
 
-#[derive(Debug, Deserialize)]
-pub(crate) struct Marked {
-    wallet: String,
-    category: String,
-    #[serde(default)]
-    comment: String,
-}
-
-pub(crate) async fn mark(
+/// Decides, undoes or signs the rows that were chosen, and leads back to the same page of the table.
+pub(crate) async fn change(
     State(web): State<Web>,
     signed_in: SignedIn,
-    Path(hash): Path<String>,
-    PostedForm(form): PostedForm<Marked>,
+    Path(id): Path<String>,
+    PostedForm(fields): PostedForm<Vec<(String, String)>>,
 ) -> Result<Response, PageError> {
-    match web.app.accounts.review(&signed_in.person, &hash, &form.wallet, &form.category, form.comment.trim()).await {
-        Ok(true) => Ok(Redirect::to("/review").into_response()),
-        Ok(false) => Err(PageError::NotFound),
-        Err(error) => {
-            let said = account_sentence(error)?;
-            Ok(shown(&web, &signed_in, &ReviewQuery::default(), Some(&said)).await?.into_response())
+    let posted = PostedRows::read(&fields).ok_or(PageError::Form)?;
+    let person_id = &signed_in.person.owner_id;
+    let PostedRows { keys, draft, .. } = &posted;
+    let done = match posted.what.as_str() {
+        "decide" => web.app.decide(person_id, &id, keys, draft).await,
+        "undo" => web.app.undo_decisions(person_id, &id, keys).await,
+        "sign" => web.app.sign_decisions(person_id, &id, keys).await,
+        "like" => match web.app.preview_like(person_id, &id, keys, draft).await {
+            Ok(preview) => return Ok(rules::preview(&signed_in, &preview, &posted).into_response()),
+            Err(error) => Err(error),
+        },
+        _ => return Err(PageError::Form),
+    };
+    match done {
+        Ok(_) => Ok(Redirect::to(&posted.wanted.path(&id)).into_response()),
+        Err(error @ ApiError::InvalidRequest(_)) => {
+            let page = drawn(&web, &signed_in, &id, &posted.wanted, Some(&posted), Some(&error)).await?;
+            Ok((error.status(), page).into_response())
         }
+        Err(error) => Err(error.into()),
     }
-}
-
-#[derive(Debug, Deserialize)]
-pub(crate) struct Reopened {
-    wallet: String,
-}
-
-pub(crate) async fn reopen(
-    State(web): State<Web>,
-    SignedIn { person, .. }: SignedIn,
-    Path(hash): Path<String>,
-    PostedForm(form): PostedForm<Reopened>,
-) -> Result<Redirect, PageError> {
-    let is_own = web.app.accounts.unreview(&person, &hash, &form.wallet).await?;
-    if is_own { Ok(Redirect::to("/review")) } else { Err(PageError::NotFound) }
 }

@@ -283,17 +283,17 @@ fn one_of_several(asked: &ReadingForm, row: &Classification) -> Markup {
     }
 }
 
-/// What the person made of it, where it was left to a person.
+/// What was decided on it, where it was left to a person.
 async fn reviewed(web: &Web, visitor: &Visitor, row: &Classification) -> Result<Markup, PageError> {
     let (Some(person), Some(hash)) = (&visitor.person, &row.hash) else { return Ok(html! {}) };
-    let wallet = row.perspective.map(|wallet| wallet.to_string());
-    let kept = web.app.accounts.reading(&person.owner_id, hash, wallet.as_deref()).await?;
-    Ok(match kept.as_ref().and_then(|kept| Some((kept.review_category.as_deref()?, kept.reviewed_at?))) {
-        Some((category, at)) => html! {
-            p.notice.good { "You read it as " code { (category) } " on " (when(at)) ". " a href="/review?done=yes" { "Your reviews" } }
+    let wallet = row.perspective.map(|wallet| wallet.to_string()).unwrap_or_default();
+    Ok(match web.app.decision_of(&person.owner_id, hash, &wallet).await? {
+        Some((book, decision)) => html! {
+            p.notice.good { "Decided as " code { (decision.category) } " on " (when(decision.decided_at)) ". "
+                a href={ "/books/" (book) "/review?state=all&find=" (hash) } { "The decision" } }
         },
         None if row.needs_review => {
-            html! { p.notice { "This one waits for you: " a href="/review" { "mark it as reviewed" } "." } }
+            html! { p.notice { "This one waits for you: " a href="/review" { "decide it" } "." } }
         }
         None => html! {},
     })

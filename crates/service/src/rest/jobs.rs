@@ -25,6 +25,9 @@ const DEFAULT_FORMAT: &str = "csv";
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct JobQuery {
+    /// The book that it belongs to, whose wallets and policy it is read with: an `id` of `GET /v1/books`. The first when absent.
+    #[param(nullable = false)]
+    book: Option<String>,
     /// What to call it; the name of the file, for instance.
     #[param(nullable = false)]
     name: Option<String>,
@@ -37,10 +40,10 @@ pub(crate) struct JobQuery {
     /// For rows that name no wallet: read them as this address saw them.
     #[param(value_type = Option<schema::WalletText>, nullable = false)]
     wallet: Option<String>,
-    /// Addresses with commas between them; moves between them are `self_transfer`.
+    /// Addresses with commas between them, beside those of the book; moves between them are `self_transfer`.
     #[param(nullable = false)]
     own_wallets: Option<String>,
-    /// House positions, such as `lp:non_taxable,staking:defer`.
+    /// House positions, such as `lp:non_taxable,staking:defer`; the book's, where they say nothing.
     #[param(nullable = false)]
     policy: Option<String>,
 }
@@ -53,6 +56,7 @@ impl From<JobQuery> for JobRequest {
         };
         let pair = |text: String| text.split_once(':').map(|(key, value)| (key.to_owned(), value.to_owned()));
         Self {
+            book: query.book,
             name: query.name,
             column: query.column,
             chain: query.chain,
@@ -113,7 +117,7 @@ pub(crate) async fn list(
     asked: Result<Query<ListQuery>, QueryRejection>,
 ) -> Result<Json<JobList>, ApiError> {
     let Query(query) = asked.map_err(|error| ApiError::invalid_request(error.body_text()))?;
-    Ok(Json(web.app.job_list(&caller.payer.id, query.before.as_deref()).await?))
+    Ok(Json(web.app.job_list(&caller.payer.id, None, query.before.as_deref()).await?))
 }
 
 /// Where a job stands
@@ -187,7 +191,7 @@ pub(crate) async fn results(
 }
 
 /// The owner of the key. Counted like quota queries, so that looking at a job takes no call from those that classify.
-pub(crate) struct JobAsker(Arc<Caller>);
+pub(crate) struct JobAsker(pub(super) Arc<Caller>);
 
 impl FromRequestParts<Web> for JobAsker {
     type Rejection = ApiError;

@@ -257,6 +257,11 @@ impl Store {
             if is_needed {
                 return Ok(false);
             }
+            // While the address is still there to be found by.
+            sqlx::query("DELETE FROM book_people WHERE email = (SELECT email FROM owners WHERE id = $1)")
+                .bind(owner_id)
+                .execute(&mut *transaction)
+                .await?;
             // First, so that concurrently written readings either exist to be deleted below or find the owner gone.
             sqlx::query("UPDATE owners SET email = $2 WHERE id = $1")
                 .bind(owner_id)
@@ -274,6 +279,13 @@ impl Store {
                 // Their messages go with them, after them: whoever sends one locks in this order too.
                 "DELETE FROM webhook_endpoints WHERE owner_id = $1",
                 "DELETE FROM quota_told WHERE owner_id = $1",
+                "DELETE FROM decision_log WHERE book_id IN (SELECT id FROM books WHERE owner_id = $1)",
+                "DELETE FROM decisions WHERE book_id IN (SELECT id FROM books WHERE owner_id = $1)",
+                "DELETE FROM decision_rules WHERE book_id IN (SELECT id FROM books WHERE owner_id = $1)",
+                "DELETE FROM book_rows WHERE book_id IN (SELECT id FROM books WHERE owner_id = $1)",
+                "DELETE FROM book_wallets WHERE book_id IN (SELECT id FROM books WHERE owner_id = $1)",
+                "DELETE FROM book_people WHERE book_id IN (SELECT id FROM books WHERE owner_id = $1)",
+                "DELETE FROM books WHERE owner_id = $1",
                 "DELETE FROM readings WHERE owner_id = $1",
                 "DELETE FROM reviews WHERE owner_id = $1",
                 "DELETE FROM refusals WHERE owner_id = $1",

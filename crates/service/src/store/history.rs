@@ -1,10 +1,13 @@
-//! Readings per owner, reviews of them, and an owner's counts per day.
+//! Readings per owner, and an owner's counts per day.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use sqlx::QueryBuilder;
 
+use super::book::{BookSettings, new_book_id};
+use super::book_rows::{ReadRow, latest as queued_rows, write_rows};
+use super::decisions::{follow_rules, lock_book};
 use super::webhooks::announce;
 use super::{EventKind, PURGE_ROWS_MAX, Payer, Resets, Store, StoreError, from_row, on};
 
@@ -31,6 +34,8 @@ pub struct HistoryRow {
     pub at: i64,
     /// Version of the engine and digest of the rules.
     pub rules: String,
+    /// The same for the owner's first book, where a person must look and no job asked for it: a job has a book of its own.
+    pub for_review: Option<Box<ReadRow>>,
 }
 
 impl HistoryRow {
@@ -134,13 +139,9 @@ pub struct ReadingRow {
     pub note: Option<String>,
     /// Milliseconds since 1970.
     pub at: i64,
-    pub review_category: Option<String>,
-    pub review_comment: Option<String>,
-    /// Milliseconds since 1970.
-    pub reviewed_at: Option<i64>,
 }
 
-from_row!(ReadingRow: hash, wallet, chain, category, treatment, taxable, confidence, needs_review, protocol, note, at, review_category, review_comment, reviewed_at);
+from_row!(ReadingRow: hash, wallet, chain, category, treatment, taxable, confidence, needs_review, protocol, note, at);
 
 impl ReadingRow {
     /// Where the next page starts.
@@ -155,7 +156,6 @@ pub struct Recent {
     /// The start of a hash, a category, a chain or a protocol.
     pub text: Option<String>,
     pub needs_review: Option<bool>,
-    pub reviewed: Option<bool>,
     /// The last row of the page before.
     pub before: Option<(i64, String, String)>,
 }
@@ -214,11 +214,8 @@ macro_rules! reading_rows {
     ($($which:literal),+) => {
         concat!(
             "SELECT readings.hash, readings.wallet, readings.chain, readings.category, readings.treatment, readings.taxable,
-                    readings.confidence, readings.needs_review, readings.protocol, readings.note, readings.at,
-                    reviews.category AS review_category, reviews.comment AS review_comment, reviews.at AS reviewed_at
-             FROM readings LEFT JOIN reviews ON reviews.owner_id = readings.owner_id AND reviews.hash = readings.hash
-                 AND reviews.wallet = readings.wallet
-             WHERE readings.owner_id = $1 ",
+                    readings.confidence, readings.needs_review, readings.protocol, readings.note, readings.at
+             FROM readings WHERE readings.owner_id = $1 ",
             $($which),+
         )
     };
@@ -230,12 +227,40 @@ macro_rules! recent_rows {
         reading_rows!(
             $needs_review,
             " AND (readings.at, readings.hash, readings.wallet) < ($3, $4, $5)
-              AND (CAST($6 AS BOOLEAN) IS NULL OR (reviews.at IS NOT NULL) = $6)
-              AND (CAST($7 AS TEXT) IS NULL OR lower(readings.hash) LIKE $7 ESCAPE '!' OR readings.category LIKE $7 ESCAPE '!'
-                   OR readings.chain LIKE $7 ESCAPE '!' OR lower(readings.protocol) LIKE $7 ESCAPE '!')
-              ORDER BY readings.at DESC, readings.hash DESC, readings.wallet DESC LIMIT $8"
+              AND (CAST($6 AS TEXT) IS NULL OR lower(readings.hash) LIKE $6 ESCAPE '!' OR readings.category LIKE $6 ESCAPE '!'
+                   OR readings.chain LIKE $6 ESCAPE '!' OR lower(readings.protocol) LIKE $6 ESCAPE '!')
+              ORDER BY readings.at DESC, readings.hash DESC, readings.wallet DESC LIMIT $7"
         )
     };
+}
+
+/// Puts rows into the owner's first book, which is made if there is none, and decides them by its rules. What a job of that book has read stays.
+macro_rules! write_to_first_book {
+    ($store:ident, $transaction:ident, $owner:expr, $rows:expr, $now:expr) => {{
+        let first = BookSettings::first();
+        sqlx::query(
+            "INSERT INTO books (id, owner_id, is_first, name, jurisdiction, time_zone, policy, chart, created_at)
+             SELECT $1, id, TRUE, $3, $4, $5, $6, $7, $8 FROM owners WHERE id = $2 ON CONFLICT DO NOTHING",
+        )
+        .bind(new_book_id())
+        .bind($owner)
+        .bind(&first.name)
+        .bind(&first.jurisdiction)
+        .bind(&first.time_zone)
+        .bind(&first.policy)
+        .bind(&first.chart)
+        .bind($now)
+        .execute(&mut *$transaction)
+        .await?;
+        let book_id: String = sqlx::query_scalar("SELECT id FROM books WHERE owner_id = $1 AND is_first = TRUE")
+            .bind($owner)
+            .fetch_one(&mut *$transaction)
+            .await?;
+        if let Some(needs_second) = lock_book!($store, $transaction, &book_id) {
+            write_rows!($transaction, &book_id, $rows, ("", 0), $now, " WHERE book_rows.job_id = ''");
+            follow_rules!($store, $transaction, &book_id, $rows, needs_second, $now);
+        }
+    }};
 }
 
 impl Store {
@@ -290,6 +315,13 @@ impl Store {
                 );
                 insert.build().persistent(false).execute(&mut *transaction).await?;
             }
+            for owner in &existing {
+                let queued = readings.iter().filter(|reading| reading.owner_id == **owner);
+                let queued = queued_rows(queued.filter_map(|reading| reading.for_review.as_deref()));
+                if !queued.is_empty() {
+                    write_to_first_book!(store, transaction, owner, queued, now);
+                }
+            }
             for refusal in refusals.iter().filter(|refusal| existing.contains(refusal.owner_id.as_str())) {
                 sqlx::query(
                     "INSERT INTO refusals (owner_id, day, code, count) VALUES ($1, $2, $3, $4)
@@ -307,8 +339,8 @@ impl Store {
         })
     }
 
-    /// Deletes an owner's readings and refusals from before the given time, except what has a review and the current month's; tells how
-    /// many readings went.
+    /// Deletes an owner's readings and refusals from before the given time, except the current month's, and the rows of the owner's books that nobody has
+    /// decided; tells how many readings went.
     pub async fn purge_history(&self, owner_id: &str, before: i64) -> Result<u64, StoreError> {
         let before = before.min(month_start(self.now().await?));
         let mut purged = 0u64;
@@ -321,17 +353,24 @@ impl Store {
             loop {
                 let gone = sqlx::query(
                     "DELETE FROM readings WHERE (owner_id, hash, wallet) IN (
-                         SELECT owner_id, hash, wallet FROM readings WHERE owner_id = $1 AND at < $2 AND NOT EXISTS (
-                             SELECT 1 FROM reviews WHERE reviews.owner_id = readings.owner_id
-                             AND reviews.hash = readings.hash AND reviews.wallet = readings.wallet)
-                         ORDER BY at LIMIT $3)",
+                         SELECT owner_id, hash, wallet FROM readings WHERE owner_id = $1 AND at < $2 ORDER BY at LIMIT $3)",
                 )
                 .bind(owner_id)
                 .bind(before)
                 .bind(PURGE_ROWS_MAX)
                 .execute(store.pool())
                 .await?;
-                if gone.rows_affected() == 0 {
+                let rows = sqlx::query(
+                    "DELETE FROM book_rows WHERE (book_id, hash, wallet) IN (
+                         SELECT book_id, hash, wallet FROM book_rows WHERE book_id IN (SELECT id FROM books WHERE owner_id = $1)
+                             AND read_at < $2 AND coalesce(state, 'open') = 'open' LIMIT $3)",
+                )
+                .bind(owner_id)
+                .bind(before)
+                .bind(PURGE_ROWS_MAX)
+                .execute(store.pool())
+                .await?;
+                if gone.rows_affected() == 0 && rows.rows_affected() == 0 {
                     return Ok(purged);
                 }
                 purged = purged.saturating_add(gone.rows_affected());
@@ -354,7 +393,6 @@ impl Store {
                 .bind(at)
                 .bind(hash)
                 .bind(wallet)
-                .bind(filter.reviewed)
                 .bind(pattern)
                 .bind(limit)
                 .fetch_all(store.pool())
@@ -388,58 +426,6 @@ impl Store {
                  ORDER BY readings.at DESC, readings.wallet LIMIT 1"
             ));
             Ok(row.bind(owner_id).bind(hash).bind(wallet).fetch_optional(store.pool()).await?)
-        })
-    }
-
-    /// How many readings of the owner need review and have none.
-    pub async fn unreviewed(&self, owner_id: &str) -> Result<i64, StoreError> {
-        on!(self, store => {
-            let (count,): (i64,) = sqlx::query_as(
-                "SELECT count(*) FROM readings WHERE owner_id = $1 AND needs_review = TRUE AND NOT EXISTS (
-                     SELECT 1 FROM reviews WHERE reviews.owner_id = readings.owner_id AND reviews.hash = readings.hash
-                     AND reviews.wallet = readings.wallet)",
-            )
-            .bind(owner_id)
-            .fetch_one(store.pool())
-            .await?;
-            Ok(count)
-        })
-    }
-
-    /// False where the owner has no such reading.
-    pub async fn review(
-        &self,
-        owner_id: &str,
-        hash: &str,
-        wallet: &str,
-        category: &str,
-        comment: &str,
-    ) -> Result<bool, StoreError> {
-        let now = self.now().await?;
-        on!(self, store => {
-            let done = sqlx::query(
-                "INSERT INTO reviews (owner_id, hash, wallet, category, comment, at)
-                 SELECT owner_id, hash, wallet, $4, $5, $6 FROM readings WHERE owner_id = $1 AND hash = $2 AND wallet = $3
-                 ON CONFLICT (owner_id, hash, wallet) DO UPDATE
-                 SET category = excluded.category, comment = excluded.comment, at = excluded.at",
-            )
-            .bind(owner_id)
-            .bind(hash)
-            .bind(wallet)
-            .bind(category)
-            .bind(comment)
-            .bind(now)
-            .execute(store.pool())
-            .await?;
-            Ok(done.rows_affected() == 1)
-        })
-    }
-
-    pub async fn unreview(&self, owner_id: &str, hash: &str, wallet: &str) -> Result<bool, StoreError> {
-        on!(self, store => {
-            let done = sqlx::query("DELETE FROM reviews WHERE owner_id = $1 AND hash = $2 AND wallet = $3");
-            let done = done.bind(owner_id).bind(hash).bind(wallet).execute(store.pool()).await?;
-            Ok(done.rows_affected() == 1)
         })
     }
 

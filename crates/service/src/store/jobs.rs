@@ -6,6 +6,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sqlx::QueryBuilder;
 
+use super::book_rows::{ReadRow, latest, write_rows};
+use super::decisions::{follow_rules, lock_book};
 use super::webhooks::announce;
 use super::{EventKind, PURGE_ROWS_MAX, Store, StoreError, from_row, millis, on};
 
@@ -20,6 +22,8 @@ pub struct NewJob {
     pub id: String,
     pub owner_id: String,
     pub key_id: String,
+    /// A book of the owner.
+    pub book_id: String,
     pub name: String,
     /// How its rows are read, as JSON.
     pub options: String,
@@ -30,6 +34,8 @@ pub struct JobRow {
     pub id: String,
     pub owner_id: String,
     pub key_id: String,
+    /// Nothing only where a backup from before there were books was restored.
+    pub book_id: Option<String>,
     pub name: String,
     pub options: String,
     /// How its table was understood, as JSON.
@@ -47,7 +53,7 @@ pub struct JobRow {
     pub ended_at: Option<i64>,
 }
 
-from_row!(JobRow: id, owner_id, key_id, name, options, understood, state, reason, row_count, read_count, failed_count, review_count, created_at, started_at, ended_at);
+from_row!(JobRow: id, owner_id, key_id, book_id, name, options, understood, state, reason, row_count, read_count, failed_count, review_count, created_at, started_at, ended_at);
 
 impl JobRow {
     pub fn cursor(&self) -> (i64, String) {
@@ -106,6 +112,8 @@ pub struct PartOutcome {
     pub read: i64,
     pub failed: i64,
     pub reviews: i64,
+    /// Rows that were read in this try.
+    pub rows: Vec<ReadRow>,
 }
 
 /// Where the answers of a part are, and when its transactions were.
@@ -119,15 +127,15 @@ from_row!(PartTimes: number, times);
 
 macro_rules! job_columns {
     () => {
-        "id, owner_id, key_id, name, options, understood, state, reason, row_count, read_count, failed_count, review_count, created_at,
-         started_at, ended_at"
+        "id, owner_id, key_id, book_id, name, options, understood, state, reason, row_count, read_count, failed_count, review_count,
+         created_at, started_at, ended_at"
     };
 }
 
 const JOB_COLUMNS: &str = concat!("SELECT ", job_columns!(), " FROM jobs WHERE ");
 
 impl Store {
-    /// Makes room for a table that comes in; false where the owner has as many unfinished jobs as one may have.
+    /// Makes room for a table that comes in; false where the owner has as many unfinished jobs as one may have, or the book has gone.
     pub async fn begin_job(&self, job: &NewJob, unfinished_max: i64) -> Result<bool, StoreError> {
         let now = self.now().await?;
         on!(self, store => {
@@ -135,9 +143,9 @@ impl Store {
             // The owner's row serialises two uploads at the same moment.
             sqlx::query("UPDATE owners SET tier = tier WHERE id = $1").bind(&job.owner_id).execute(&mut *transaction).await?;
             let begun = sqlx::query(
-                "INSERT INTO jobs (id, owner_id, key_id, name, options, understood, state, created_at, due_at, served_at)
-                 SELECT $1, id, $3, $4, $5, '{}', 'arriving', $6, 0, 0 FROM owners
-                 WHERE id = $2 AND (SELECT count(*) FROM jobs WHERE owner_id = $2 AND state IN ('arriving', 'open')) < $7",
+                "INSERT INTO jobs (id, owner_id, key_id, name, options, understood, state, created_at, due_at, served_at, book_id)
+                 SELECT $1, owner_id, $3, $4, $5, '{}', 'arriving', $6, 0, 0, id FROM books
+                 WHERE owner_id = $2 AND id = $8 AND (SELECT count(*) FROM jobs WHERE owner_id = $2 AND state IN ('arriving', 'open')) < $7",
             )
             .bind(&job.id)
             .bind(&job.owner_id)
@@ -146,6 +154,7 @@ impl Store {
             .bind(&job.options)
             .bind(now)
             .bind(unfinished_max)
+            .bind(&job.book_id)
             .execute(&mut *transaction)
             .await?;
             transaction.commit().await?;
@@ -197,17 +206,22 @@ impl Store {
         })
     }
 
-    /// The owner's jobs, the newest first.
+    /// The owner's jobs, the newest first; of one book, or of all.
     pub async fn jobs(
         &self,
         owner_id: &str,
+        book_id: Option<&str>,
         before: Option<&(i64, String)>,
         limit: i64,
     ) -> Result<Vec<JobRow>, StoreError> {
         let (at, id) = before.cloned().unwrap_or((i64::MAX, String::new()));
         on!(self, store => {
             let mut query = QueryBuilder::new(JOB_COLUMNS);
-            query.push("owner_id = ").push_bind(owner_id).push(" AND state <> 'arriving' AND (created_at, id) < (");
+            query.push("owner_id = ").push_bind(owner_id);
+            if let Some(book_id) = book_id {
+                query.push(" AND book_id = ").push_bind(book_id);
+            }
+            query.push(" AND state <> 'arriving' AND (created_at, id) < (");
             query.push_bind(at).push(", ").push_bind(&id).push(") ORDER BY created_at DESC, id DESC LIMIT ").push_bind(limit);
             Ok(query.build_query_as().fetch_all(store.pool()).await?)
         })
@@ -314,16 +328,16 @@ impl Store {
         on!(self, store => {
             let mut transaction = store.begin().await?;
             // First, since its lock makes the last two parts of a job see each other.
-            sqlx::query(
+            let book: Option<(Option<String>,)> = sqlx::query_as(
                 "UPDATE jobs SET read_count = read_count + $2, failed_count = failed_count + $3, review_count = review_count + $4,
                      reason = CASE WHEN state = 'open' AND $2 > 0 THEN NULL ELSE reason END
-                 WHERE id = $1",
+                 WHERE id = $1 RETURNING book_id",
             )
             .bind(&part.job_id)
             .bind(outcome.read)
             .bind(outcome.failed)
             .bind(outcome.reviews)
-            .execute(&mut *transaction)
+            .fetch_optional(&mut *transaction)
             .await?;
             let written = sqlx::query(
                 "UPDATE job_parts SET answers = $4, times = $5, is_done = $6, tries = tries + 1, holder = '', held_until = 0,
@@ -342,6 +356,16 @@ impl Store {
             .await?;
             if written.rows_affected() == 0 {
                 return Ok(false);
+            }
+            let rows = latest(outcome.rows.iter());
+            if let Some((Some(book_id),)) = &book
+                && !rows.is_empty()
+                && let Some(needs_second) = lock_book!(store, transaction, book_id)
+            {
+                write_rows!(transaction, book_id, rows, (part.job_id.as_str(), part.number), now, "");
+                if rows.iter().any(|row| row.needs_review) {
+                    follow_rules!(store, transaction, book_id, rows, needs_second, now);
+                }
             }
             let finished: Option<JobRow> = sqlx::query_as(concat!(
                 "UPDATE jobs SET state = 'finished', ended_at = $2 WHERE id = $1 AND state = 'open'

@@ -9,7 +9,7 @@ use sqlx::migrate::{Migration, MigrationType, Migrator};
 /// Version, description, statements. A database keeps the description and a checksum of the statements, so a file never changes.
 type MigrationFile = (i64, &'static str, &'static str);
 
-const SQLITE: [MigrationFile; 7] = [
+const SQLITE: [MigrationFile; 8] = [
     (1, "keys", include_str!("../../../../migrations/sqlite/0001_keys.sql")),
     (2, "ledger", include_str!("../../../../migrations/sqlite/0002_ledger.sql")),
     (3, "accounts", include_str!("../../../../migrations/sqlite/0003_accounts.sql")),
@@ -17,9 +17,10 @@ const SQLITE: [MigrationFile; 7] = [
     (5, "proof", include_str!("../../../../migrations/sqlite/0005_proof.sql")),
     (6, "jobs", include_str!("../../../../migrations/sqlite/0006_jobs.sql")),
     (7, "webhooks", include_str!("../../../../migrations/sqlite/0007_webhooks.sql")),
+    (8, "books", include_str!("../../../../migrations/sqlite/0008_books.sql")),
 ];
 
-const POSTGRES: [MigrationFile; 7] = [
+const POSTGRES: [MigrationFile; 8] = [
     (1, "keys", include_str!("../../../../migrations/postgres/0001_keys.sql")),
     (2, "ledger", include_str!("../../../../migrations/postgres/0002_ledger.sql")),
     (3, "accounts", include_str!("../../../../migrations/postgres/0003_accounts.sql")),
@@ -27,6 +28,7 @@ const POSTGRES: [MigrationFile; 7] = [
     (5, "proof", include_str!("../../../../migrations/postgres/0005_proof.sql")),
     (6, "jobs", include_str!("../../../../migrations/postgres/0006_jobs.sql")),
     (7, "webhooks", include_str!("../../../../migrations/postgres/0007_webhooks.sql")),
+    (8, "books", include_str!("../../../../migrations/postgres/0008_books.sql")),
 ];
 
 pub(super) fn sqlite() -> Migrator {

@@ -105,9 +105,9 @@ impl Postgres {
         " FOR KEY SHARE"
     }
 
-    /// Locks the selected rows until the transaction ends.
+    /// Holds a row so that whoever else wants to waits; rows that refer to it may come.
     pub(super) fn locking(&self) -> &'static str {
-        " FOR UPDATE"
+        " FOR NO KEY UPDATE"
     }
 
     /// 32 random hexadecimal digits, as an expression.

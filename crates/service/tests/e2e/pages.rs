@@ -1,6 +1,7 @@
 //! The dashboard over real HTTP: who may enter, what a form needs, what is whose, and what it costs. The list of routes is taken from
 //! the router's own text, so that a new page cannot be forgotten here.
 
+mod books;
 pub mod browser;
 mod doors;
 mod forms;
@@ -10,6 +11,7 @@ mod leaving;
 mod operator;
 mod owners;
 mod races;
+mod review_table;
 mod strangers;
 mod try_it;
 
@@ -64,6 +66,9 @@ struct Names {
     job_id: String,
     webhook_id: String,
     message_id: String,
+    book_id: String,
+    rule_id: String,
+    row: String,
     owner_id: String,
     email: String,
 }
@@ -76,6 +81,7 @@ impl Names {
             Some("jobs") => &self.job_id,
             Some("webhooks") => &self.webhook_id,
             Some("deliveries") => &self.message_id,
+            Some("books") => &self.book_id,
             _ => &self.key_id,
         };
         let path = route.path.replace("{hash}", &self.hash).replace("{token}", &self.token).replace("{id}", id);
@@ -94,11 +100,25 @@ impl Names {
             "/account/keys/{id}/name" => vec![("name", "renamed")],
             "/account/password" => vec![("old", "not the password"), ("new", "another password")],
             "/account/delete" => vec![("password", "not the password")],
+            "/books" => vec![("name", "made")],
+            "/books/{id}" => vec![
+                ("name", "changed"),
+                ("wallets", &self.wallet),
+                ("jurisdiction", "us"),
+                ("time_zone", "UTC"),
+                ("chart", ""),
+            ],
+            "/books/{id}/people" | "/books/{id}/people/remove" => vec![("email", "another@example.com")],
             "/jobs" => vec![("file", &self.hash), ("name", "made"), ("chain", "demo")],
             "/webhooks" => vec![("url", "http://127.0.0.1:9/made"), ("job.finished", "yes")],
             "/webhooks/{id}/events" => vec![("job.failed", "yes")],
-            "/review/{hash}" => vec![("wallet", &self.wallet), ("category", "swap"), ("comment", "changed")],
-            "/review/{hash}/reopen" => vec![("wallet", &self.wallet)],
+            "/books/{id}/review" => {
+                vec![("row", &self.row), ("do", "decide"), ("category", "swap"), ("comment", "changed")]
+            }
+            "/books/{id}/rules" => {
+                vec![("row", &self.row), ("do", "like"), ("category", "swap"), ("comment", "changed")]
+            }
+            "/books/{id}/rules/remove" => vec![("rule", &self.rule_id)],
             "/operator/sign-up" => vec![("open", "no")],
             "/operator/owners/{id}/tier" => vec![("tier", "pro"), ("pool", "7")],
             "/sign-out"
@@ -110,6 +130,7 @@ impl Names {
             | "/webhooks/{id}/test"
             | "/webhooks/{id}/remove"
             | "/deliveries/{id}/again"
+            | "/books/{id}/remove"
             | "/operator/owners/{id}/revoke" => Vec::new(),
             other => panic!("say what the form of {other} holds"),
         }
@@ -123,11 +144,11 @@ fn hash(name: &str) -> String {
 /// Everything that somebody sees of what is theirs. Two of these are equal when nothing has changed.
 async fn seen(browser: &mut Browser) -> Vec<String> {
     let mut all = Vec::new();
-    for path in
-        ["/account", "/jobs", "/webhooks", "/usage", "/usage.csv", "/review", "/review?done=yes", "/operator", "/"]
-    {
+    for path in ["/account", "/jobs", "/webhooks", "/books", "/usage", "/usage.csv", "/operator", "/"] {
         all.push(browser.get(path).await.text);
     }
+    let table = browser.get("/review").await.location().to_owned();
+    all.push(browser.get(&format!("{table}?state=all")).await.text);
     all
 }
 
@@ -151,15 +172,18 @@ async fn busy(taxon: &Taxon, browser: &mut Browser, email: &str) -> Names {
     let taken = read(request.body(done.hash.clone()).send().await.unwrap()).await;
     assert_eq!(taken.status, 202, "{}", taken.body);
     let job_id = taken.body["id"].as_str().unwrap().to_owned();
+    let book_id = taken.body["book"].as_str().unwrap().to_owned();
     until(browser, &format!("/jobs/{job_id}"), |page| page.has(">Finished<")).await;
     let request = taxon.raw(reqwest::Method::GET, &format!("/v1/jobs/{job_id}/results?format=jsonl")).bearer_auth(&key);
     let row = read(request.send().await.unwrap()).await.body;
     assert_eq!(row["needs_review"], serde_json::json!(true), "{row}");
     let wallet = row["perspective"].as_str().unwrap().to_owned();
-    let action = format!("/review/{}", done.hash);
-    until(browser, "/review", |page| page.has(&action)).await;
-    let marked = browser.submit("/review", &action, &[("category", "self_transfer"), ("comment", "mine alone")]).await;
-    assert_eq!(marked.location(), "/review", "{}", marked.text);
+    let (table, row) = (format!("/books/{book_id}/review"), format!("{}:{wallet}", done.hash));
+    assert!(browser.get(&table).await.has(&row), "it waits");
+    let fields = [("row", row.as_str()), ("do", "like"), ("category", "self_transfer"), ("comment", "mine alone")];
+    let rules = format!("/books/{book_id}/rules");
+    assert_eq!(browser.post(&rules, &fields).await.location(), table);
+    let rule_id = browser.get(&rules).await.between("name=\"rule\" value=\"", "\"").to_owned();
     until(browser, "/account", |page| !page.has("never")).await;
     // Nobody listens there.
     let made = browser.submit("/webhooks", "/webhooks", &[("url", WEBHOOK), ("quota.low", "yes")]).await;
@@ -175,6 +199,9 @@ async fn busy(taxon: &Taxon, browser: &mut Browser, email: &str) -> Names {
         job_id,
         webhook_id,
         message_id,
+        book_id,
+        rule_id,
+        row,
         owner_id: "0".repeat(32),
         email: email.to_owned(),
     }

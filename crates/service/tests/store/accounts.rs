@@ -273,7 +273,6 @@ async fn whoever_leaves_is_erased_and_the_ledger_stays() {
             store.turn(settle(&pool, owner, &turned.period, &[("h1", SettleOutcome::Billable)], &[])).await.unwrap();
             let refusal = super::history::refusal(owner, 20_772, "rate_limited", 1);
             store.write_history(&[super::history::reading(owner, "h1", "w", NOON)], &[refusal]).await.unwrap();
-            assert!(store.review(owner, "h1", "w", "swap", "mine").await.unwrap());
         }
         store.password_link("unused", "a@example.com", b"link", A_DAY).await.unwrap();
         assert!(store.delete_account("a", "deleted:x").await.unwrap());

@@ -12,12 +12,12 @@ use flate2::write::GzEncoder;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, SqliteConnection};
 use taxon::store::backup::{BackupError, NOT_KEPT, Present, kept, restore};
 use taxon::store::{
-    AttemptOutcome, Billing, Clock, Database, HistoryRow, NewKey, NewSession, RefusalCount, SettleOutcome, Store,
-    WebhookSecret,
+    AttemptOutcome, Billing, BookSettings, BookWallet, Clock, Database, HistoryRow, NewKey, NewSession, PartOutcome,
+    RefusalCount, SettleOutcome, Store, WebhookSecret,
 };
 
 use super::engines::{Engine, NOON, databases, engines, payer, reserve, settle};
-use super::{jobs, webhooks};
+use super::{decisions, jobs, webhooks};
 
 /// Tables beside those that are kept or emptied: the list of migrations, rate windows, and what SQLite notes for itself.
 const ELSEWHERE: [&str; 3] = ["_sqlx_migrations", "windows", "sqlite_sequence"];
@@ -123,15 +123,27 @@ async fn fill(engine: &Engine) {
     };
     store.end_delivery(&due, "holder", &gone, Duration::from_secs(60)).await.unwrap();
     jobs::job(store, "job", "owner-a@example.com", 3).await;
+    let settings = BookSettings {
+        name: "A \"client\"\u{2028}".to_owned(),
+        period_from: Some("2026-01-01".to_owned()),
+        needs_second: true,
+        wallets: vec![BookWallet { address: "0xwallet".to_owned(), label: "hot".to_owned() }],
+        ..BookSettings::default()
+    };
+    assert!(store.set_book("owner-a@example.com", "book-owner-a@example.com", &settings).await.unwrap());
+    assert!(
+        store.add_to_book("owner-a@example.com", "book-owner-a@example.com", "person@example.com", 5).await.unwrap()
+    );
     let held = store.hold_parts("holder", jobs::HELD, 2).await.unwrap();
-    assert!(store.end_part(&held[0], "holder", &jobs::outcome(true)).await.unwrap());
+    let outcome = PartOutcome { rows: vec![decisions::row("h1")], ..jobs::outcome(true) };
+    assert!(store.end_part(&held[0], "holder", &outcome).await.unwrap());
     let owner = payer("owner-a@example.com", Some(1_000));
     let hashes: Vec<String> = (0..450).map(|number| format!("h{number:05}")).collect();
     let hashes: Vec<&str> = hashes.iter().map(String::as_str).collect();
     let period = store.turn(reserve(&owner, "a", &hashes)).await.unwrap().period;
-    let outcome = |at: usize| if at.is_multiple_of(3) { SettleOutcome::Free } else { SettleOutcome::Billable };
+    let outcome_of = |at: usize| if at.is_multiple_of(3) { SettleOutcome::Free } else { SettleOutcome::Billable };
     let outcomes: Vec<(&str, SettleOutcome)> =
-        hashes.iter().enumerate().map(|(at, hash)| (*hash, outcome(at))).collect();
+        hashes.iter().enumerate().map(|(at, hash)| (*hash, outcome_of(at))).collect();
     store.turn(settle(&owner, "a", &period, &outcomes, &["held"])).await.unwrap();
     let many: Vec<String> = (0..2_000).map(|number| format!("more{number}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
@@ -156,10 +168,18 @@ async fn fill(engine: &Engine) {
         note: Some("a note\u{2028}\\".to_owned()),
         at: NOON,
         rules: "1+aa".to_owned(),
+        for_review: None,
     };
     let refusal = RefusalCount { owner_id: owner.id.clone(), day: 20_772, code: "rate_limited", count: 3 };
     store.write_history(&[reading], &[refusal]).await.unwrap();
-    assert!(store.review(&owner.id, "h00001", "0xwallet", "swap", "it was one").await.unwrap());
+    // As an older version left it.
+    let review = "INSERT INTO reviews (owner_id, hash, wallet, category, comment, at) VALUES ('owner-a@example.com', 'h00001', 'w', 'swap', '', 1)";
+    engine.sql(review).await.unwrap();
+    let book = store.own_book("owner-a@example.com", "book-owner-a@example.com").await.unwrap().unwrap();
+    let decision = decisions::decision("swap", "\"so\"\n");
+    let like = store.likeness(&book, &decisions::key("h1")).await.unwrap().unwrap();
+    assert_eq!(store.make_rule(&book, "rule", &like, &decision, "owner-a@example.com", 9).await.unwrap(), Some(1));
+    assert_eq!(store.sign(&book, &[decisions::key("h1")], "owner-new").await.unwrap(), 1);
     assert!(store.lease("meter", "somebody", Duration::from_secs(10)).await.unwrap());
     let session = NewSession { token_hash: vec![7; 32], span: Duration::from_secs(600) };
     assert!(store.begin_session("owner-new", "$argon2id$hash", &session).await.unwrap());

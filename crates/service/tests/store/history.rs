@@ -1,4 +1,4 @@
-//! Readings, reviews, and an owner's days.
+//! Readings, and an owner's days.
 
 use taxon::store::{Day, HistoryRow, ReadingRow, Recent, RefusalCount, SettleOutcome, Store};
 
@@ -19,6 +19,7 @@ pub fn reading(owner: &str, hash: &str, wallet: &str, at: i64) -> HistoryRow {
         note: None,
         at,
         rules: "1+aa".to_owned(),
+        for_review: None,
     }
 }
 
@@ -55,7 +56,7 @@ async fn the_last_reading_of_a_hash_and_wallet_is_kept() {
         store.write_history(&[reading("a", "h1", "w1", NOON - SECOND)], &[]).await.unwrap();
         let row = store.reading("a", "h1", Some("w1")).await.unwrap().unwrap();
         assert_eq!((row.at, row.taxable, row.confidence, row.needs_review), (NOON + SECOND, None, 40, true));
-        assert_eq!((row.note.as_deref(), row.protocol, row.reviewed_at), (Some("<b>no</b> \u{202e}"), None, None));
+        assert_eq!((row.note.as_deref(), row.protocol), (Some("<b>no</b> \u{202e}"), None));
         assert_eq!(store.reading("a", "h1", None).await.unwrap().unwrap().wallet, "w1", "the newest");
         assert_eq!(store.readings("a", &Recent::default(), 10).await.unwrap().len(), 2, "{}", engine.name);
         assert!(store.reading("b", "h1", Some("w2")).await.unwrap().is_none(), "another's");
@@ -97,7 +98,6 @@ async fn readings_are_filtered_by_text_and_state() {
             reading("b", "0xab%1", "w", NOON),
         ];
         store.write_history(&batch, &[]).await.unwrap();
-        assert!(store.review("a", "5Kx", "w", "gift", "mine").await.unwrap());
         let found = async |filter: Recent| {
             let rows = store.readings("a", &filter, 10).await.unwrap();
             hashes(&rows).join(" ")
@@ -115,58 +115,28 @@ async fn readings_are_filtered_by_text_and_state() {
         ] {
             assert_eq!(found(text(looked_for)).await, wanted, "{looked_for}, {}", engine.name);
         }
-        let state = |needs_review, reviewed| Recent { needs_review, reviewed, ..Recent::default() };
-        assert_eq!(found(state(Some(true), None)).await, "0xcd 5Kx");
-        assert_eq!(found(state(Some(true), Some(false))).await, "0xcd");
-        assert_eq!(found(state(None, Some(true))).await, "5Kx");
-        assert_eq!(found(state(Some(false), None)).await, "0xab_2 0xab%1");
-        assert_eq!(store.unreviewed("a").await.unwrap(), 1);
-        let queue = Recent { before: Some((NOON + 3, "0xcd".to_owned(), "w".to_owned())), ..state(Some(true), None) };
+        let state = |needs_review| Recent { needs_review, ..Recent::default() };
+        assert_eq!(found(state(Some(true))).await, "0xcd 5Kx");
+        assert_eq!(found(state(Some(false))).await, "0xab_2 0xab%1");
+        let queue = Recent { before: Some((NOON + 3, "0xcd".to_owned(), "w".to_owned())), ..state(Some(true)) };
         assert_eq!(found(queue).await, "5Kx");
     }
 }
 
 #[tokio::test]
-async fn a_review_is_ones_own_and_outlives_another_reading() {
-    for engine in engines().await {
-        let store = &engine.store;
-        owners(store).await;
-        store.write_history(&[reading("a", "h1", "w", NOON)], &[]).await.unwrap();
-        assert!(!store.review("b", "h1", "w", "gift", "").await.unwrap(), "another's row");
-        assert!(!store.review("a", "h2", "w", "gift", "").await.unwrap(), "no such row");
-        assert!(store.review("a", "h1", "w", "gift", "first").await.unwrap());
-        engine.set_clock(NOON + SECOND);
-        assert!(store.review("a", "h1", "w", "airdrop", "second").await.unwrap());
-        store.write_history(&[reading("a", "h1", "w", NOON + DAY)], &[]).await.unwrap();
-        let row = store.reading("a", "h1", None).await.unwrap().unwrap();
-        assert_eq!((row.category.as_str(), row.review_category.as_deref()), ("swap", Some("airdrop")));
-        assert_eq!((row.review_comment.as_deref(), row.reviewed_at), (Some("second"), Some(NOON + SECOND)));
-        assert!(!store.unreview("b", "h1", "w").await.unwrap(), "{}", engine.name);
-        assert!(store.unreview("a", "h1", "w").await.unwrap() && !store.unreview("a", "h1", "w").await.unwrap());
-        assert_eq!(store.reading("a", "h1", None).await.unwrap().unwrap().reviewed_at, None);
-    }
-}
-
-#[tokio::test]
-async fn old_readings_go_and_those_with_a_review_stay() {
+async fn old_readings_go_and_what_was_decided_stays() {
     for engine in engines().await {
         let store = &engine.store;
         owners(store).await;
         let old = NOON - 60 * DAY;
-        let batch = ["a", "b"].map(|owner| {
-            [
-                reading(owner, "old", "w", old),
-                reading(owner, "kept", "w", old),
-                reading(owner, "new", "w", NOON - 14 * DAY),
-            ]
-        });
+        let batch =
+            ["a", "b"].map(|owner| [reading(owner, "old", "w", old), reading(owner, "new", "w", NOON - 14 * DAY)]);
         let refusals = [refusal("a", old / DAY, "rate_limited", 1), refusal("a", NOON / DAY, "rate_limited", 1)];
         store.write_history(&batch.concat(), &refusals).await.unwrap();
-        assert!(store.review("a", "kept", "w", "gift", "").await.unwrap());
         assert_eq!(store.purge_history("a", old).await.unwrap(), 0);
         assert_eq!(store.purge_history("a", NOON + DAY).await.unwrap(), 1, "{}", engine.name);
-        assert_eq!(hashes(&store.readings("a", &Recent::default(), 9).await.unwrap()), ["new", "kept"]);
-        assert_eq!(store.readings("b", &Recent::default(), 9).await.unwrap().len(), 3);
+        assert_eq!(hashes(&store.readings("a", &Recent::default(), 9).await.unwrap()), ["new"]);
+        assert_eq!(store.readings("b", &Recent::default(), 9).await.unwrap().len(), 2);
         assert_eq!(store.usage("a", 366).await.unwrap().iter().map(|day| day.refused).sum::<i64>(), 1);
     }
 }

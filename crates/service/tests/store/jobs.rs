@@ -3,17 +3,21 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use taxon::store::{HeldPart, JobRow, NewJob, NewPart, PartOutcome, Store};
+use taxon::store::{BookSettings, HeldPart, JobRow, NewJob, NewPart, PartOutcome, Store};
 
 use super::engines::{DAY, NOON, SECOND, engines};
 
 pub const HELD: Duration = Duration::from_secs(10);
 
-fn new_job(id: &str, owner: &str) -> NewJob {
+/// A job of the owner's first book, which bears the owner's name.
+async fn new_job(store: &Store, id: &str, owner: &str) -> NewJob {
+    let settings = BookSettings { name: "My books".to_owned(), ..BookSettings::default() };
+    let book = store.first_book(owner, &format!("book-{owner}"), &settings).await.unwrap();
     NewJob {
         id: id.to_owned(),
         owner_id: owner.to_owned(),
         key_id: String::new(),
+        book_id: book.map(|book| book.id).unwrap_or_default(),
         name: "a table".to_owned(),
         options: "{}".to_owned(),
     }
@@ -21,7 +25,7 @@ fn new_job(id: &str, owner: &str) -> NewJob {
 
 /// A job of so many parts with one row each.
 pub async fn job(store: &Store, id: &str, owner: &str, parts: u8) {
-    assert!(store.begin_job(&new_job(id, owner), 10).await.unwrap());
+    assert!(store.begin_job(&new_job(store, id, owner).await, 10).await.unwrap());
     let parts: Vec<NewPart> = (0..parts).map(|number| NewPart { row_count: 1, asked: vec![number] }).collect();
     store.add_parts(id, 0, &parts).await.unwrap();
     assert!(store.open_job(id, "{}", i64::try_from(parts.len()).unwrap()).await.unwrap());
@@ -134,13 +138,13 @@ async fn a_job_is_its_owners_alone_and_ends_once() {
     for engine in engines().await {
         let store = &engine.store;
         owners(store).await;
-        assert!(store.begin_job(&new_job("coming", "a"), 2).await.unwrap());
+        assert!(store.begin_job(&new_job(store, "coming", "a").await, 2).await.unwrap());
         assert!(store.job("a", "coming").await.unwrap().is_none(), "not before its table is there");
         job(store, "one", "a", 2).await;
-        assert!(!store.begin_job(&new_job("more", "a"), 2).await.unwrap(), "as many as one may have");
-        assert!(!store.begin_job(&new_job("nobodys", "nobody"), 2).await.unwrap());
+        assert!(!store.begin_job(&new_job(store, "more", "a").await, 2).await.unwrap(), "as many as one may have");
+        assert!(!store.begin_job(&new_job(store, "nobodys", "nobody").await, 2).await.unwrap());
         assert!(store.job("b", "one").await.unwrap().is_none());
-        assert!(store.jobs("b", None, 10).await.unwrap().is_empty());
+        assert!(store.jobs("b", None, None, 10).await.unwrap().is_empty());
         let held = store.hold_parts("one", HELD, 1).await.unwrap();
         assert!(store.end_job("one", "cancelled", None).await.unwrap());
         assert!(!store.end_job("one", "cancelled", None).await.unwrap());
@@ -150,8 +154,8 @@ async fn a_job_is_its_owners_alone_and_ends_once() {
         assert_eq!((ended.state.as_str(), counts(&ended)), ("cancelled", (2, 1, 0, 1)), "{}", engine.name);
         engine.set_clock(NOON + SECOND);
         job(store, "two", "a", 1).await;
-        let newest = store.jobs("a", None, 1).await.unwrap();
-        let next = store.jobs("a", Some(&newest[0].cursor()), 1).await.unwrap();
+        let newest = store.jobs("a", None, None, 1).await.unwrap();
+        let next = store.jobs("a", None, Some(&newest[0].cursor()), 1).await.unwrap();
         assert_eq!((newest[0].id.as_str(), next[0].id.as_str()), ("two", "one"));
     }
 }
@@ -165,12 +169,12 @@ async fn jobs_go_with_their_time_and_their_owner() {
         engine.set_clock(NOON + 20 * DAY);
         job(store, "new", "a", 3).await;
         job(store, "theirs", "b", 3).await;
-        assert!(store.begin_job(&new_job("cut-off", "a"), 10).await.unwrap());
+        assert!(store.begin_job(&new_job(store, "cut-off", "a").await, 10).await.unwrap());
         store.add_parts("cut-off", 0, &[NewPart { row_count: 1, asked: Vec::new() }]).await.unwrap();
         engine.set_clock(NOON + 31 * DAY);
         let (month, hour) = (Duration::from_secs(30 * 86_400), Duration::from_secs(3_600));
         store.sweep_jobs(month, hour).await.unwrap();
-        let left: Vec<String> = store.jobs("a", None, 10).await.unwrap().into_iter().map(|job| job.id).collect();
+        let left: Vec<String> = store.jobs("a", None, None, 10).await.unwrap().into_iter().map(|job| job.id).collect();
         assert_eq!(left, ["new"], "{}", engine.name);
         assert!(store.part_times("old", 0, 10).await.unwrap().is_empty());
         assert!(store.part_times("cut-off", 0, 10).await.unwrap().is_empty());

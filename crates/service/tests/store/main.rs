@@ -11,6 +11,7 @@
 mod accounts;
 mod backup;
 mod books;
+mod decisions;
 mod engines;
 mod history;
 mod jobs;
@@ -19,5 +20,6 @@ mod ledger;
 mod migrations;
 mod model;
 mod outbox;
+mod own_books;
 mod webhooks;
 mod windows;

@@ -1,5 +1,6 @@
 //! A table comes in: first into a file, then row by row into the parts of a new job. It is a job only when all of it is there.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Seek as _, Write as _};
 use std::sync::Arc;
@@ -14,10 +15,11 @@ use tokio::sync::mpsc;
 use super::packed::{AskedRow, pack_asked};
 use super::places::Place;
 use super::{JobOptions, JobStatus, UNFINISHED_MAX};
+use crate::app::book::policy_of;
 use crate::app::request::address;
 use crate::app::{AdmittedCall, App, BATCH_ITEMS_MAX, Reader};
 use crate::error::ApiError;
-use crate::store::{NewJob, NewPart};
+use crate::store::{BookRow, BookWallet, NewJob, NewPart};
 
 const ID_CHARS: usize = 24;
 const NAME_CHARS_MAX: usize = 200;
@@ -27,6 +29,8 @@ const PARTS_WAITING_MAX: usize = 32;
 /// What the caller says of a table and of how it is to be read.
 #[derive(Debug, Default)]
 pub(crate) struct JobRequest {
+    /// The id of a book of the owner; the first, when absent.
+    pub(crate) book: Option<String>,
     pub(crate) name: Option<String>,
     /// The column that holds the hashes.
     pub(crate) column: Option<String>,
@@ -81,12 +85,14 @@ impl App {
         request: JobRequest,
         upload: Upload,
     ) -> Result<JobStatus, ApiError> {
-        let options = options(&request)?;
         let caller = call.caller();
+        let book = self.book_of_job(&caller.payer.id, request.book.as_deref()).await?;
+        let options = options(&request, &book, &self.book_wallets(&book).await?)?;
         let job = NewJob {
             id: format!("job_{}", Alphanumeric.sample_string(&mut rand::rng(), ID_CHARS)),
             owner_id: caller.payer.id.clone(),
             key_id: caller.key_id.clone(),
+            book_id: book.id,
             name: name(request.name.as_deref()),
             options: serde_json::to_string(&options).map_err(|_| ApiError::Internal)?,
         };
@@ -187,13 +193,21 @@ impl Table {
     }
 }
 
-fn options(request: &JobRequest) -> Result<JobOptions, ApiError> {
-    if request.own_wallets.len() > OWN_WALLETS_MAX {
-        return Err(ApiError::invalid_request(format!("`own_wallets` takes at most {OWN_WALLETS_MAX} addresses")));
+/// The book's wallets and policy, with what the job adds to the one and says otherwise than the other.
+fn options(request: &JobRequest, book: &BookRow, wallets: &[BookWallet]) -> Result<JobOptions, ApiError> {
+    let mut own_wallets: BTreeSet<String> = wallets.iter().map(|wallet| wallet.address.clone()).collect();
+    if request.own_wallets.len() <= OWN_WALLETS_MAX {
+        for wallet in &request.own_wallets {
+            own_wallets.insert(address(wallet, "own_wallets")?.to_string());
+        }
     }
-    let own_wallets =
-        request.own_wallets.iter().map(|wallet| address(wallet, "own_wallets").map(|wallet| wallet.to_string()));
-    Ok(JobOptions { policy: request.policy.clone(), own_wallets: own_wallets.collect::<Result<_, _>>()? })
+    if own_wallets.len().max(request.own_wallets.len()) > OWN_WALLETS_MAX {
+        return Err(ApiError::invalid_request(format!(
+            "`own_wallets` takes at most {OWN_WALLETS_MAX} addresses, those of the book included"
+        )));
+    }
+    let policy = policy_of(book).into_iter().chain(request.policy.iter().cloned()).collect();
+    Ok(JobOptions { policy, own_wallets: own_wallets.into_iter().collect() })
 }
 
 /// One line for people.

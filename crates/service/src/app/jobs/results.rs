@@ -5,18 +5,20 @@ use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
 
 use axum::body::Bytes;
-use books::chart::Chart;
 use books::decision::Reading;
 use books::formats::{Format, Options, Scratch};
 use engine::Classification;
 use futures_util::Stream;
+use serde::Deserialize;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use super::packed::{is_failed, is_read, unpack_lines, unpack_times};
+use super::time;
+use crate::app::book::chart_of;
 use crate::app::{App, BATCH_ITEMS_MAX};
 use crate::error::ApiError;
-use crate::store::Store;
+use crate::store::{BookRow, Decision, RowKey, Store};
 
 /// Parts whose times are loaded at once.
 const PARTS_LOADED: i64 = 1_000;
@@ -59,15 +61,19 @@ impl App {
         let job = self.owned_job(owner_id, id).await?;
         let download = self.jobs.downloads.take(owner_id)?;
         let places = self.places(&job.id).await?;
-        let options = Options {
-            chart: Chart::embedded().map_err(|_| ApiError::Internal)?,
-            coins: self.reader.coin_symbols(),
-            prices: None,
-            scratch,
+        let book = match &job.book_id {
+            Some(id) => self.store.own_book(&job.owner_id, id).await?,
+            None => None,
         };
+        let chart = chart_of(book.as_ref())?;
+        let options = Options { chart, coins: self.reader.coin_symbols(), prices: None, scratch };
         let (send, pieces) = mpsc::channel(PIECES_WAITING);
-        let rows =
-            Rows { store: self.store.clone(), runtime: Handle::current(), job_id: job.id, held: VecDeque::new() };
+        let decided_in = match book {
+            Some(book) if self.store.has_decisions(&book.id).await? => Some(book),
+            _ => None,
+        };
+        let (store, runtime, job_id) = (self.store.clone(), Handle::current(), job.id);
+        let rows = Rows { store, runtime, job_id, decided_in, held: VecDeque::new() };
         tokio::task::spawn_blocking(move || {
             let _download = download;
             let mut out = BufWriter::with_capacity(PIECE_BYTES, Pieces(send.clone()));
@@ -115,26 +121,48 @@ struct Rows {
     store: Store,
     runtime: Handle,
     job_id: String,
-    held: VecDeque<(u32, Vec<String>)>,
+    /// The job's book, where anything was decided in it.
+    decided_in: Option<BookRow>,
+    held: VecDeque<(u32, Vec<HeldRow>)>,
+}
+
+/// An answer as JSON, and what people decided on it.
+struct HeldRow {
+    line: String,
+    decision: Option<books::decision::Decision>,
 }
 
 impl Rows {
     fn write(mut self, places: &[Place], format: &Format, options: &Options, out: &mut dyn Write) -> io::Result<()> {
         if format.name == JSON_LINES {
             for place in places {
-                out.write_all(self.line(place)?.as_bytes())?;
-                out.write_all(b"\n")?;
+                self.row(place)?.write(out)?;
             }
             return Ok(());
         }
         let mut rows = places.iter().filter(|place| !is_failed(place.time)).map(|place| {
-            let line = self.line(place)?;
-            Ok(Reading::from(serde_json::from_str::<Classification>(line)?))
+            let HeldRow { line, decision } = self.row(place)?;
+            Ok(Reading { row: serde_json::from_str::<Classification>(line)?, decision: decision.clone() })
         });
         (format.write)(&mut rows, options, out)
     }
 
-    fn line(&mut self, place: &Place) -> io::Result<&str> {
+    /// The answers of a part, each with what people decided on it.
+    fn with_decisions(&self, lines: Vec<String>) -> io::Result<Vec<HeldRow>> {
+        let mut rows: Vec<HeldRow> = lines.into_iter().map(|line| HeldRow { line, decision: None }).collect();
+        let Some(book) = &self.decided_in else { return Ok(rows) };
+        let keys: Vec<Option<RowKey>> = rows.iter().map(|row| decided_key(&row.line)).collect();
+        let asked: Vec<RowKey> = keys.iter().flatten().cloned().collect();
+        let decisions = self.runtime.block_on(self.store.decisions(&book.id, &asked)).map_err(io::Error::other)?;
+        for (row, key) in rows.iter_mut().zip(&keys) {
+            let Some(key) = key else { continue };
+            let decision = decisions.iter().find(|found| found.hash == key.hash && found.wallet == key.wallet);
+            row.decision = decision.map(|decision| told(decision, book));
+        }
+        Ok(rows)
+    }
+
+    fn row(&mut self, place: &Place) -> io::Result<&HeldRow> {
         let known = self.held.iter().position(|(number, _)| *number == place.part);
         let at = match known {
             Some(at) => at,
@@ -143,13 +171,55 @@ impl Rows {
                 let answers = self.runtime.block_on(answers).map_err(io::Error::other)?;
                 let answers = answers.ok_or_else(|| io::Error::other("the job is gone"))?;
                 self.held.truncate(PARTS_HELD.saturating_sub(1));
-                self.held.push_front((place.part, unpack_lines(&answers)?));
+                let rows = self.with_decisions(unpack_lines(&answers)?)?;
+                self.held.push_front((place.part, rows));
                 0
             }
         };
-        let lines = self.held.get(at).map(|(_, lines)| lines);
-        let line = lines.and_then(|lines| lines.get(usize::from(place.at)));
-        line.map(String::as_str).ok_or_else(|| io::Error::other("a row of the job is missing"))
+        let rows = self.held.get(at).map(|(_, rows)| rows);
+        let row = rows.and_then(|rows| rows.get(usize::from(place.at)));
+        row.ok_or_else(|| io::Error::other("a row of the job is missing"))
+    }
+}
+
+impl HeldRow {
+    /// As a line of JSON, the decision beside the verdict.
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        match (&self.decision, self.line.strip_suffix('}')) {
+            (Some(decision), Some(open)) => {
+                write!(out, "{open},\"decision\":")?;
+                serde_json::to_writer(&mut *out, decision)?;
+                out.write_all(b"}\n")
+            }
+            _ => writeln!(out, "{}", self.line),
+        }
+    }
+}
+
+/// The row of the book that an answer is of.
+fn decided_key(line: &str) -> Option<RowKey> {
+    #[derive(Deserialize)]
+    struct Answer {
+        hash: String,
+        #[serde(default)]
+        perspective: String,
+    }
+    let answer: Answer = serde_json::from_str(line).ok()?;
+    Some(RowKey { hash: answer.hash, wallet: answer.perspective })
+}
+
+/// A decision as the results tell it. Whoever has left has no address any more.
+fn told(decision: &Decision, book: &BookRow) -> books::decision::Decision {
+    let address = |email: &String| Some(email.clone()).filter(|email| email.contains('@'));
+    books::decision::Decision {
+        category: decision.category.clone(),
+        treatment: Some(decision.treatment.clone()).filter(|treatment| !treatment.is_empty()),
+        comment: decision.comment.clone(),
+        by: address(&decision.decided_by),
+        at: time(decision.decided_at),
+        needs_signature: book.needs_second,
+        signed_by: decision.signed_by.as_ref().and_then(address),
+        signed_at: decision.signed_at.map(time),
     }
 }
 

@@ -13,6 +13,7 @@ use super::packed::{AskedRow, RowAnswer, pack_answers, pack_times, unpack_answer
 use crate::app::{App, Item, RequestId};
 use crate::auth::Caller;
 use crate::error::ApiError;
+use crate::history::read_row;
 use crate::store::{HeldPart, JobRow, PartOutcome, Payer};
 
 /// Parts that one instance works on at the same time.
@@ -165,6 +166,7 @@ impl Worker {
         };
         let is_last_try = part.tries.saturating_add(1) >= TRIES_MAX;
         let mut tally = Tally::default();
+        let read = rows.iter().filter(|row| row.error.is_none()).map(|row| read_row(row)).collect();
         for (at, row) in open.into_iter().zip(&rows) {
             if let Some(slot) = answers.get_mut(at) {
                 *slot = tally.take(row, is_last_try);
@@ -180,6 +182,7 @@ impl Worker {
             read: tally.read,
             failed: tally.failed,
             reviews: tally.reviews,
+            rows: read,
         };
         if tally.refused > 0 && !has_quota(&self.app, &payer).await {
             return Done::NoQuota(Some(PartOutcome { pause: Duration::ZERO, ..outcome }));

@@ -36,7 +36,7 @@ pub(super) fn state(state: JobState) -> Markup {
 pub(super) fn drawn(job: &JobStatus) -> Markup {
     let table: Understood = serde_json::from_value(job.table.clone()).unwrap_or_default();
     html! {
-        p { a href="/jobs" { "All jobs" } }
+        p { a href="/jobs" { "All jobs" } @if let Some(book) = &job.book { " · " a href={ "/books/" (book) } { "Its book" } } }
         h1 { (name(job)) }
         (progress(job))
         @if is_open(job.state) { noscript { p { a href={ "/jobs/" (job.id) } { "Look again how far it is" } } } }

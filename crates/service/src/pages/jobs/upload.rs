@@ -11,6 +11,7 @@ use crate::pages::frame::{PageError, proof};
 use crate::pages::multipart::{FormParts, text};
 use crate::pages::parts::{grouped, harmless};
 use crate::pages::visitor::Visitor;
+use crate::store::BookRow;
 use crate::web::Web;
 
 /// The field that holds the table.
@@ -22,6 +23,7 @@ const NAME_CHARS_MAX: usize = 200;
 #[derive(Debug, Default)]
 pub(super) struct UploadForm {
     file_name: String,
+    book: String,
     name: String,
     chain: String,
     wallet: String,
@@ -59,6 +61,7 @@ impl UploadForm {
 
     fn set(&mut self, field: &str, value: String) {
         match field {
+            "book" => self.book = value,
             "name" => self.name = value,
             "chain" => self.chain = value,
             "wallet" => self.wallet = value,
@@ -73,6 +76,7 @@ impl UploadForm {
     pub(super) fn request(&self) -> JobRequest {
         let given = |text: &str| Some(text.trim()).filter(|text| !text.is_empty()).map(str::to_owned);
         JobRequest {
+            book: given(&self.book),
             name: given(&self.name).or_else(|| given(&self.file_name)),
             column: given(&self.column),
             chain: given(&self.chain),
@@ -87,7 +91,7 @@ impl UploadForm {
     }
 
     /// Its first field is the CSRF proof, which is checked before the file is taken.
-    pub(super) fn drawn(&self, visitor: &Visitor, chains: &[String]) -> Markup {
+    pub(super) fn drawn(&self, visitor: &Visitor, chains: &[String], books: &[BookRow]) -> Markup {
         let wallets: Vec<String> = self.wallets().map(|wallet| harmless(wallet, ADDRESS_CHARS_MAX)).collect();
         let has_hints =
             [&self.chain, &self.wallet, &self.column, &self.own_wallets].iter().any(|text| !text.is_empty());
@@ -96,6 +100,9 @@ impl UploadForm {
                 (proof(visitor))
                 label { "Table" input type="file" name=(FILE) required aria-describedby="table-hint"; }
                 p.hint id="table-hint" { "CSV, JSON Lines, Parquet, or a list of hashes or links, of up to " (FILE_BYTES_MAX >> 20) " MiB and " (grouped(&ROWS_MAX.to_string())) " rows." }
+                label { "Book" select name="book" {
+                    @for book in books { option value=(book.id) selected[book.id == self.book] { (harmless(&book.name, NAME_CHARS_MAX)) } }
+                } }
                 label { "Name (the file's, when left out)" input name="name" value=(harmless(&self.name, NAME_CHARS_MAX)) maxlength=(NAME_CHARS_MAX) autocomplete="off"; }
                 details open[has_hints] {
                     summary { "Chain, wallets and column (found when left out)" }
@@ -105,7 +112,7 @@ impl UploadForm {
                     } }
                     label { "Read rows that name no wallet as this one saw them" input name="wallet" value=(harmless(&self.wallet, ADDRESS_CHARS_MAX)) maxlength=(ADDRESS_CHARS_MAX) autocomplete="off" spellcheck="false"; }
                     label { "Column that holds the hashes" input name="column" value=(harmless(&self.column, NAME_CHARS_MAX)) maxlength=(NAME_CHARS_MAX) autocomplete="off" spellcheck="false"; }
-                    label { "Your own wallets, one a line: what moves between them is no sale" textarea name="own_wallets" rows="3" autocomplete="off" spellcheck="false" { (wallets.join("\n")) } }
+                    label { "Your own wallets beside those of the book, one a line: what moves between them is no sale" textarea name="own_wallets" rows="3" autocomplete="off" spellcheck="false" { (wallets.join("\n")) } }
                 }
                 details open[!self.policy.is_empty()] {
                     summary { "Questions on which both sides are defensible" }
@@ -118,12 +125,11 @@ impl UploadForm {
     }
 
     fn choice(&self, row: &PolicyRow) -> Markup {
-        let [default, other] = &row.choices;
-        let is_other = self.policy.iter().any(|(key, value)| key == row.name && value == other.name);
+        let is_chosen = |name: &str| self.policy.iter().any(|(key, value)| key == row.name && value == name);
         html! {
             label { (row.question) select name=(row.name) {
-                option value="" { (default.label) " (house default)" }
-                option value=(other.name) selected[is_other] { (other.label) }
+                option value="" { "As the book says" }
+                @for choice in &row.choices { option value=(choice.name) selected[is_chosen(choice.name)] { (choice.label) } }
             } }
         }
     }
