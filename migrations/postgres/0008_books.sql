@@ -49,7 +49,7 @@ SELECT 'book_' || substr(md5(random()::text || id), 1, 24), id, TRUE, 'My books'
 WHERE id IN (SELECT owner_id FROM jobs UNION SELECT owner_id FROM reviews UNION SELECT owner_id FROM readings WHERE needs_review = TRUE);
 UPDATE jobs SET book_id = (SELECT books.id FROM books WHERE books.owner_id = jobs.owner_id);
 
--- How the transactions of a book were last read, once per hash and wallet. What a person made of them is in `decisions`. Pages step through
+-- How the transactions of a book that a person must look at, or once had to, were last read, once per hash and wallet. What a person made of them is in `decisions`. Pages step through
 -- rows in the order of their bytes.
 CREATE TABLE book_rows (
     book_id      TEXT    NOT NULL REFERENCES books (id),

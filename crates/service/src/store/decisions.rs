@@ -227,6 +227,28 @@ macro_rules! rule_rows {
 }
 pub(super) use rule_rows;
 
+/// Which of the rows that a job has read the book keeps: those that a person must look at, and those that it has from before. A row for each of a million
+/// transactions that nobody will look at would cost a job a third of its speed.
+macro_rules! rows_to_keep {
+    ($transaction:ident, $book_id:expr, $rows:expr) => {{
+        let all = $crate::store::book_rows::latest($rows.iter());
+        let plain: Vec<$crate::store::RowKey> =
+            all.iter().filter(|row| !row.needs_review).map(|row| row.key()).collect();
+        let mut known: Vec<$crate::store::RowKey> = Vec::new();
+        for keys in plain.chunks($crate::store::book_rows::ROWS_WRITTEN_MAX) {
+            let mut ask = sqlx::QueryBuilder::new("SELECT hash, wallet FROM book_rows WHERE book_id = ");
+            ask.push_bind($book_id);
+            $crate::store::decisions::push_keys!(ask, keys);
+            let found: Vec<$crate::store::RowKey> =
+                ask.build_query_as().persistent(false).fetch_all(&mut *$transaction).await?;
+            known.extend(found);
+        }
+        let is_kept = |row: &&$crate::store::ReadRow| row.needs_review || known.contains(&row.key());
+        all.into_iter().filter(is_kept).collect::<Vec<_>>()
+    }};
+}
+pub(super) use rows_to_keep;
+
 /// Decides what was just read by the rules of the book, inside the transaction that writes it: only what is open.
 macro_rules! follow_rules {
     ($store:ident, $transaction:ident, $book_id:expr, $rows:expr, $needs_second:expr, $now:expr) => {{

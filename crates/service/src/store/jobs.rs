@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sqlx::QueryBuilder;
 
-use super::book_rows::{ReadRow, latest, write_rows};
-use super::decisions::{follow_rules, lock_book};
+use super::book_rows::{ReadRow, write_rows};
+use super::decisions::{follow_rules, lock_book, rows_to_keep};
 use super::webhooks::announce;
 use super::{EventKind, PURGE_ROWS_MAX, Store, StoreError, from_row, millis, on};
 
@@ -357,11 +357,11 @@ impl Store {
             if written.rows_affected() == 0 {
                 return Ok(false);
             }
-            let rows = latest(outcome.rows.iter());
             if let Some((Some(book_id),)) = &book
-                && !rows.is_empty()
+                && !outcome.rows.is_empty()
                 && let Some(needs_second) = lock_book!(store, transaction, book_id)
             {
+                let rows = rows_to_keep!(transaction, book_id, outcome.rows);
                 write_rows!(transaction, book_id, rows, (part.job_id.as_str(), part.number), now, "");
                 if rows.iter().any(|row| row.needs_review) {
                     follow_rules!(store, transaction, book_id, rows, needs_second, now);

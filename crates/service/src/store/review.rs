@@ -16,7 +16,7 @@ pub enum ReviewState {
     Disagreed,
     /// All of these.
     All,
-    /// Those that no person has to look at, and none has.
+    /// Those that a person had to look at before the rules learned to read them, and none has.
     Read,
 }
 

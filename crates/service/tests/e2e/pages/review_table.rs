@@ -193,16 +193,23 @@ async fn all_like_one_are_decided_and_rules_that_disagree_are_told() {
 
     // What the rules of today say otherwise than a decision under older ones.
     let swap = demo_scenario().named("v2_swap_eth_in").hash.clone();
-    job(&taxon, &mut person, &key, &id, &swap).await;
-    let read_without = rows(&person.get(&format!("{table}?state=read&find={swap}")).await);
-    let older = "UPDATE book_rows SET needs_review = 1, category = 'unclassified', treatment = 'needs_review', engine = '0.0.1+old', state = 'open' WHERE hash = ?1";
-    database.execute(older, [&swap]).unwrap();
-    let decided = act(&mut person, &table, "decide", &[&read_without[0]], &[("category", "airdrop")]).await;
+    let first = job(&taxon, &mut person, &key, &id, &swap).await;
+    let answer: Value =
+        serde_json::from_str(&person.get(&format!("/jobs/{first}/results?format=jsonl")).await.text).unwrap();
+    let swapped = format!("{swap}:{}", answer["perspective"].as_str().unwrap());
+    assert!(
+        rows(&person.get(&format!("{table}?state=read&find={swap}")).await).is_empty(),
+        "what needs nobody is not kept"
+    );
+    let older = "INSERT INTO book_rows SELECT book_id, ?1, ?2, chain, time, 'unclassified', 'needs_review', NULL, 40, 1, protocol, note, amounts,
+                     '', '', '0.0.1+old', 'gone', 0, read_at, 'open' FROM book_rows WHERE hash = ?3";
+    database.execute(older, (&swap, answer["perspective"].as_str().unwrap(), &bundle)).unwrap();
+    let decided = act(&mut person, &table, "decide", &[&swapped], &[("category", "airdrop")]).await;
     assert_eq!(decided.status, 303, "{}", decided.text);
     job(&taxon, &mut person, &key, &id, &swap).await;
     let disagreed = person.get(&format!("{table}?state=disagreed")).await;
     assert!(disagreed.has("The rules now read this as Swap.") && disagreed.has("Airdrop"), "{}", disagreed.text);
-    assert_eq!(act(&mut person, &table, "decide", &[&read_without[0]], &[("category", "airdrop")]).await.status, 303);
+    assert_eq!(act(&mut person, &table, "decide", &[&swapped], &[("category", "airdrop")]).await.status, 303);
     assert_eq!(counts(&person.get(&table).await)[2], "0", "whoever decides again has seen it");
 
     // The rule is taken back with what came from it.
