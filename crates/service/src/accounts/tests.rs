@@ -229,9 +229,9 @@ async fn keys_are_ones_own_and_bounded() {
 }
 
 #[tokio::test]
-async fn a_review_names_a_category_and_stays_within_bounds() {
+async fn what_is_looked_for_stays_within_bounds() {
     let desk = Desk::open().await;
-    let (person, other) = (desk.joined("a@example.com").await, desk.joined("b@example.com").await);
+    let person = desk.joined("a@example.com").await;
     let reading = HistoryRow {
         owner_id: person.owner_id.clone(),
         hash: "0xab".to_owned(),
