@@ -248,7 +248,7 @@ fn delete_form(visitor: &Visitor, said: Option<&str>) -> Html<String> {
         h1 { "Delete the account" }
         ul {
             li { "Every key stops working." }
-            li { "Your e-mail address, the names of your keys, your review queue and your notes are erased." }
+            li { "Your e-mail address, the names of your keys, your books, jobs and decisions are erased. What you decided in books of others stays there, without your address." }
             li { "What was counted stays in the ledger under a random number, without your address." }
         }
         p { "This cannot be undone." }
