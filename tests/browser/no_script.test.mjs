@@ -22,11 +22,12 @@ test("without script", async (t) => {
   await read(page, demo("forged_swap").hash);
   await eventually("it waits", async () => {
     await page.goto("/review");
-    return (await page.getByRole("article").count()) === 1;
+    return (await page.locator("table tbody tr").count()) === 1;
   });
-  await page.getByLabel("Your category").selectOption("loss");
-  await page.getByRole("button", { name: "Mark as reviewed" }).click();
-  await page.getByText("Nothing waits for you.").waitFor();
+  await page.locator("table input[type=checkbox]").check();
+  await page.getByRole("group", { name: "With the chosen rows" }).locator("select[name=category]").selectOption("airdrop");
+  await page.getByRole("button", { name: "Decide", exact: true }).click();
+  await page.getByText("Nothing here waits for a person.").waitFor();
   await page.goto("/usage");
   await page.getByLabel("Find").fill("swap");
   await page.getByRole("button", { name: "Filter" }).click();

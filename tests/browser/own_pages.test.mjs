@@ -10,6 +10,7 @@ const TRANSACTIONS = [
 const PAGES = {
   "account": "/account",
   "usage": "/usage",
+  "books": "/books",
   "review": "/review",
   "webhooks": "/webhooks",
   "operator": "/operator",
@@ -17,7 +18,6 @@ const PAGES = {
 const MINOR = {
   "home-signed-in": "/",
   "account-delete": "/account/delete",
-  "review-done": "/review?done=yes",
 };
 
 test("pages of one's own", async (t) => {
@@ -63,13 +63,15 @@ async function fill(page, service) {
   for (const name of TRANSACTIONS) {
     assert.equal((await classify(service, key, demo(name).hash)).status, 200);
   }
+  const rows = page.locator("table tbody tr");
   await eventually("the queue is there", async () => {
     await page.goto("/review");
-    return (await page.getByRole("article").count()) > 1;
+    return (await rows.count()) > 1;
   });
-  const item = page.getByRole("article").first();
-  await item.getByLabel("Your category").selectOption("loss");
-  await item.getByLabel("Comment").fill("Asked the client on the telephone; the sender is unknown to them.");
-  await item.getByRole("button", { name: "Mark as reviewed" }).click();
-  await page.getByText("1 open.").waitFor();
+  await page.locator("table input[type=checkbox]").first().check();
+  const form = page.getByRole("group", { name: "With the chosen rows" });
+  await form.locator("select[name=category]").selectOption("airdrop");
+  await form.getByLabel("Comment").fill("Asked the client on the telephone; the sender is unknown to them.");
+  await form.getByRole("button", { name: "Decide", exact: true }).click();
+  await page.getByRole("link", { name: "Decided 1" }).waitFor();
 }

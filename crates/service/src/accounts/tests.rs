@@ -229,7 +229,7 @@ async fn keys_are_ones_own_and_bounded() {
 }
 
 #[tokio::test]
-async fn readings_are_looked_for_within_bounds() {
+async fn what_is_looked_for_stays_within_bounds() {
     let desk = Desk::open().await;
     let person = desk.joined("a@example.com").await;
     let reading = HistoryRow {

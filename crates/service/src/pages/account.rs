@@ -252,7 +252,7 @@ fn delete_form(visitor: &Visitor, said: Option<&str>) -> Html<String> {
         h1 { "Delete the account" }
         ul {
             li { "Every key stops working." }
-            li { "Your e-mail address, the names of your keys, your review queue, your notes and your webhooks are erased." }
+            li { "Your e-mail address, the names of your keys, your books, jobs, decisions and webhooks are erased. What you decided in books of others stays there, without your address." }
             li { "What was counted stays in the ledger under a random number, without your address." }
         }
         p { "This cannot be undone." }

@@ -2,7 +2,7 @@
 //! whose migrations sqlx's own macro embedded: version, description, checksum.
 
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqliteConnection};
-use taxon::store::{Clock, Database, Store};
+use taxon::store::{Clock, Database, HistoryRow, ReviewFilter, ReviewState, Store};
 
 use super::engines::{Engine, engines};
 
@@ -75,5 +75,49 @@ async fn a_database_of_an_earlier_release_needs_nothing() {
         let opened = Store::open(&engine.database, Clock::System).await;
         assert!(opened.is_ok(), "{}: {:?}", engine.name, opened.err());
         assert_eq!(written(&engine).await, ours, "{}: something was migrated", engine.name);
+    }
+}
+
+/// The queue from before there were books is in the owner's first book afterwards, with what was reviewed as decided.
+#[tokio::test]
+async fn reviews_of_an_earlier_release_become_decisions() {
+    for engine in engines().await {
+        for owner in ["a", "b"] {
+            assert!(engine.store.create_account(owner, &format!("{owner}@example.com"), "hash").await.unwrap());
+        }
+        let doubtful = |hash: &str| HistoryRow {
+            needs_review: true,
+            taxable: None,
+            ..super::history::reading("a", hash, "w", super::engines::NOON)
+        };
+        let rows = [doubtful("h1"), doubtful("h2"), super::history::reading("a", "h3", "w", super::engines::NOON)];
+        engine.store.write_history(&rows, &[]).await.unwrap();
+        engine
+            .sql("INSERT INTO reviews (owner_id, hash, wallet, category, comment, at) VALUES ('a', 'h1', 'w', 'gift', 'mine', 7)")
+            .await
+            .unwrap();
+        for table in [
+            "DROP TABLE decision_log",
+            "DROP TABLE decisions",
+            "DROP TABLE decision_rules",
+            "DROP TABLE book_rows",
+            "DROP TABLE book_people",
+            "DROP TABLE book_wallets",
+            "DROP TABLE job_parts",
+            "DROP TABLE jobs",
+            "DROP TABLE books",
+            "DELETE FROM _sqlx_migrations WHERE version >= 6",
+        ] {
+            engine.sql(table).await.unwrap();
+        }
+        let store = engine.beside().await;
+        let books = store.own_books("a", 9).await.unwrap();
+        assert_eq!(books.iter().map(|book| book.is_first).collect::<Vec<_>>(), [true], "{}", engine.name);
+        assert!(store.own_books("b", 9).await.unwrap().is_empty(), "made when it is first needed");
+        let filter = ReviewFilter { state: ReviewState::All, ..ReviewFilter::default() };
+        let rows = store.review_rows(&books[0], &filter, 9).await.unwrap();
+        let told = rows.iter().map(|row| (row.hash.as_str(), row.state.as_deref(), row.decided_category.as_deref()));
+        assert_eq!(told.collect::<Vec<_>>(), [("h1", Some("decided"), Some("gift")), ("h2", Some("open"), None)]);
+        assert_eq!((rows[0].comment.as_deref(), rows[0].decided_at), (Some("mine"), Some(7)));
     }
 }
