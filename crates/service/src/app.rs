@@ -30,7 +30,7 @@ use crate::limits::Limits;
 use crate::metrics;
 use crate::store::Store;
 use crate::webhooks::Reach;
-pub(crate) use book::{BOOK_NAME_CHARS_MAX, BookDraft, BookPage, jurisdictions};
+pub(crate) use book::{BOOK_NAME_CHARS_MAX, BookDraft, BookPage, is_choice, jurisdictions};
 pub(crate) use door::{AdmittedCall, Presented, RequestId};
 pub(crate) use engine::DISCLAIMER;
 pub(crate) use jobs::{JobList, JobRequest, JobState, JobStatus, Jobs, Upload, scratch, work};
@@ -130,6 +130,11 @@ impl App {
         self.history.refused(payer, ApiError::QuotaExceeded.code(), refused);
         results
     }
+}
+
+/// Whether it can be the id of anything in the store. PostgreSQL refuses a text with a NUL in it, which would be an error of the store.
+fn is_id(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 fn count_items(results: &[Answer]) {

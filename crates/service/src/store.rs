@@ -322,6 +322,14 @@ macro_rules! on {
 }
 use on;
 
+/// Locks the owner's row inside a transaction, so that two who count what the owner has and add to it come one after the other.
+macro_rules! lock_owner {
+    ($transaction:ident, $owner_id:expr) => {
+        sqlx::query("UPDATE owners SET tier = tier WHERE id = $1").bind($owner_id).execute(&mut *$transaction).await?
+    };
+}
+use lock_owner;
+
 /// Calls the function of the same name on the engine in use.
 macro_rules! either {
     ($self:ident, $store:ident => $call:expr) => {

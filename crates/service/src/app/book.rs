@@ -10,7 +10,7 @@ use engine::{Account, Treatments};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-use super::App;
+use super::{App, is_id};
 use crate::auth;
 use crate::error::ApiError;
 use crate::store::{BookRemoval, BookRow, BookSettings, BookWallet, new_book_id};
@@ -212,11 +212,6 @@ pub(super) fn chart_of(book: Option<&BookRow>) -> Result<Chart, ApiError> {
     own.map_or_else(Chart::embedded, Chart::parse).map_err(|_| ApiError::Internal)
 }
 
-/// PostgreSQL refuses a text with a NUL in it, which would be an error of the store.
-fn is_id(text: &str) -> bool {
-    text.bytes().all(|byte| byte.is_ascii_graphic())
-}
-
 fn checked_name(text: &str) -> Result<String, ApiError> {
     let name = text.trim();
     let fits = !name.is_empty() && name.chars().count() <= BOOK_NAME_CHARS_MAX && !name.chars().any(char::is_control);
@@ -239,10 +234,12 @@ fn time_zone(name: &str) -> Result<String, ApiError> {
         .ok_or_else(|| ApiError::invalid_request("the time zone is a name of the IANA database, such as Europe/Berlin"))
 }
 
+/// Whether a policy has this key, and the key this value.
+pub(crate) fn is_choice(key: &str, value: &str) -> bool {
+    KEYS.iter().any(|row| row.name == key && row.choices.iter().any(|choice| choice.name == value))
+}
+
 fn policy(chosen: &[(String, String)]) -> Result<String, ApiError> {
-    let is_choice = |key: &str, value: &str| {
-        KEYS.iter().any(|row| row.name == key && row.choices.iter().any(|choice| choice.name == value))
-    };
     let chosen: BTreeMap<&str, &str> = chosen
         .iter()
         .map(|(key, value)| (key.as_str(), value.as_str()))

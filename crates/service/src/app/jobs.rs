@@ -17,7 +17,7 @@ use serde_json::Value;
 use tokio::sync::Notify;
 use utoipa::ToSchema;
 
-use super::App;
+use super::{App, is_id};
 use crate::error::ApiError;
 use crate::store::JobRow;
 pub(crate) use intake::{JobRequest, Upload};
@@ -191,9 +191,7 @@ impl App {
     }
 
     async fn owned_job(&self, owner_id: &str, id: &str) -> Result<JobRow, ApiError> {
-        // PostgreSQL refuses a text with a NUL in it, which would be an error of the store.
-        let is_id = id.bytes().all(|byte| byte.is_ascii_graphic());
-        let found = if is_id { self.store.job(owner_id, id).await? } else { None };
+        let found = if is_id(id) { self.store.job(owner_id, id).await? } else { None };
         found.ok_or(ApiError::JobNotFound)
     }
 

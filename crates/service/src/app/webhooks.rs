@@ -1,6 +1,6 @@
 //! Webhooks, as their owners handle them: endpoints, secrets that are shown once, tests, and messages that are sent again.
 
-use super::App;
+use super::{App, is_id};
 use crate::error::ApiError;
 use crate::limits::{Counted, whole_seconds};
 use crate::store::{DeliveryRow, EndpointRow, EventKind};
@@ -37,7 +37,7 @@ impl App {
     }
 
     pub(crate) async fn webhook(&self, owner_id: &str, id: &str) -> Result<EndpointRow, ApiError> {
-        let found = if is_name(id) { self.store.endpoint(owner_id, id).await? } else { None };
+        let found = if is_id(id) { self.store.endpoint(owner_id, id).await? } else { None };
         found.ok_or(ApiError::NotFound)
     }
 
@@ -107,7 +107,7 @@ impl App {
     }
 
     pub(crate) async fn webhook_delivery(&self, owner_id: &str, id: &str) -> Result<DeliveryRow, ApiError> {
-        let found = if is_name(id) { self.store.delivery(owner_id, id).await? } else { None };
+        let found = if is_id(id) { self.store.delivery(owner_id, id).await? } else { None };
         found.ok_or(ApiError::NotFound)
     }
 
@@ -136,11 +136,6 @@ impl App {
             Some(wait) => Err(ApiError::RateLimited { seconds: whole_seconds(wait) }),
         }
     }
-}
-
-/// PostgreSQL refuses a text with a NUL in it, which would be an error of the store.
-fn is_name(id: &str) -> bool {
-    id.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 /// As they are kept.

@@ -4,7 +4,7 @@
 use rand::distr::{Alphanumeric, SampleString as _};
 use sqlx::QueryBuilder;
 
-use super::{PURGE_ROWS_MAX, Store, StoreError, from_row, on};
+use super::{PURGE_ROWS_MAX, Store, StoreError, from_row, lock_owner, on};
 
 /// What is said of a book; everything of it can be changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -85,29 +85,55 @@ pub enum BookRemoval {
     Missing,
 }
 
-/// A book that the person `$1` may see: their own, or one that their address was added to, if they have shown that it is theirs.
-macro_rules! seen_books {
+macro_rules! books_where {
     ($($which:literal),+) => {
         concat!(
             "SELECT id, owner_id, is_first, name, jurisdiction, time_zone, policy, chart, period_from, period_to, needs_second, created_at
-             FROM books WHERE (owner_id = $1 OR id IN (
-                 SELECT book_people.book_id FROM book_people JOIN owners ON owners.email = book_people.email
-                 JOIN accounts ON accounts.owner_id = owners.id
-                 WHERE owners.id = $1 AND (accounts.proved_at IS NOT NULL OR accounts.is_operator))) ",
+             FROM books WHERE ",
             $($which),+
         )
     };
 }
 
-macro_rules! own_books {
-    ($($which:literal),+) => {
-        concat!(
-            "SELECT id, owner_id, is_first, name, jurisdiction, time_zone, policy, chart, period_from, period_to, needs_second, created_at
-             FROM books WHERE owner_id = $1 ",
-            $($which),+
+/// A book that the person `$1` may see: their own, or one that their address was added to, if they have shown that it is theirs.
+macro_rules! seen_books {
+    ($which:literal) => {
+        books_where!(
+            "(owner_id = $1 OR id IN (
+                 SELECT book_people.book_id FROM book_people JOIN owners ON owners.email = book_people.email
+                 JOIN accounts ON accounts.owner_id = owners.id
+                 WHERE owners.id = $1 AND (accounts.proved_at IS NOT NULL OR accounts.is_operator))) ",
+            $which
         )
     };
 }
+
+macro_rules! own_books {
+    ($which:literal) => {
+        books_where!("owner_id = $1 ", $which)
+    };
+}
+
+/// Makes the owner's first book inside a transaction, if there is none.
+macro_rules! make_first_book {
+    ($transaction:ident, $owner_id:expr, $id:expr, $settings:expr, $now:expr) => {
+        sqlx::query(
+            "INSERT INTO books (id, owner_id, is_first, name, jurisdiction, time_zone, policy, chart, created_at)
+             SELECT $1, id, TRUE, $3, $4, $5, $6, $7, $8 FROM owners WHERE id = $2 ON CONFLICT DO NOTHING",
+        )
+        .bind($id)
+        .bind($owner_id)
+        .bind(&$settings.name)
+        .bind(&$settings.jurisdiction)
+        .bind(&$settings.time_zone)
+        .bind(&$settings.policy)
+        .bind(&$settings.chart)
+        .bind($now)
+        .execute(&mut *$transaction)
+        .await?
+    };
+}
+pub(super) use make_first_book;
 
 impl Store {
     /// The owner's first book, which is made under `new_id` if there is none; `None` where there is no such owner.
@@ -125,20 +151,7 @@ impl Store {
                 return Ok(first);
             }
             let mut transaction = store.begin().await?;
-            sqlx::query(
-                "INSERT INTO books (id, owner_id, is_first, name, jurisdiction, time_zone, policy, chart, created_at)
-                 SELECT $1, id, TRUE, $3, $4, $5, $6, $7, $8 FROM owners WHERE id = $2 ON CONFLICT DO NOTHING",
-            )
-            .bind(new_id)
-            .bind(owner_id)
-            .bind(&settings.name)
-            .bind(&settings.jurisdiction)
-            .bind(&settings.time_zone)
-            .bind(&settings.policy)
-            .bind(&settings.chart)
-            .bind(now)
-            .execute(&mut *transaction)
-            .await?;
+            make_first_book!(transaction, owner_id, new_id, settings, now);
             transaction.commit().await?;
             Ok(sqlx::query_as(found).bind(owner_id).fetch_optional(store.pool()).await?)
         })
@@ -156,7 +169,7 @@ impl Store {
         on!(self, store => {
             let mut transaction = store.begin().await?;
             // The owner's row serialises two that are made at the same moment.
-            sqlx::query("UPDATE owners SET tier = tier WHERE id = $1").bind(owner_id).execute(&mut *transaction).await?;
+            lock_owner!(transaction, owner_id);
             let made = sqlx::query(
                 "INSERT INTO books (id, owner_id, is_first, name, jurisdiction, time_zone, policy, chart, created_at)
                  SELECT $1, id, FALSE, $3, $4, $5, $6, $7, $8 FROM owners
@@ -372,7 +385,7 @@ impl Store {
         on!(self, store => {
             let mut transaction = store.begin().await?;
             // As when a job begins: one that began in the meantime is seen.
-            sqlx::query("UPDATE owners SET tier = tier WHERE id = $1").bind(owner_id).execute(&mut *transaction).await?;
+            lock_owner!(transaction, owner_id);
             let gone = sqlx::query(
                 "DELETE FROM books WHERE owner_id = $1 AND id = $2 AND NOT EXISTS (SELECT 1 FROM jobs WHERE book_id = $2)",
             )

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 use sqlx::QueryBuilder;
 
-use super::book::{BookSettings, new_book_id};
+use super::book::{BookSettings, make_first_book, new_book_id};
 use super::book_rows::{ReadRow, latest as queued_rows, write_rows};
 use super::decisions::{follow_rules, lock_book};
 use super::webhooks::announce;
@@ -238,20 +238,7 @@ macro_rules! recent_rows {
 macro_rules! write_to_first_book {
     ($store:ident, $transaction:ident, $owner:expr, $rows:expr, $now:expr) => {{
         let first = BookSettings::first();
-        sqlx::query(
-            "INSERT INTO books (id, owner_id, is_first, name, jurisdiction, time_zone, policy, chart, created_at)
-             SELECT $1, id, TRUE, $3, $4, $5, $6, $7, $8 FROM owners WHERE id = $2 ON CONFLICT DO NOTHING",
-        )
-        .bind(new_book_id())
-        .bind($owner)
-        .bind(&first.name)
-        .bind(&first.jurisdiction)
-        .bind(&first.time_zone)
-        .bind(&first.policy)
-        .bind(&first.chart)
-        .bind($now)
-        .execute(&mut *$transaction)
-        .await?;
+        make_first_book!($transaction, $owner, new_book_id(), first, $now);
         let book_id: String = sqlx::query_scalar("SELECT id FROM books WHERE owner_id = $1 AND is_first = TRUE")
             .bind($owner)
             .fetch_one(&mut *$transaction)
@@ -474,7 +461,7 @@ fn month_start(millis: i64) -> i64 {
 }
 
 /// As a LIKE pattern, in lower case and with its wildcards escaped.
-fn starting_with(text: &str) -> String {
+pub(super) fn starting_with(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len() + 1);
     for c in text.chars() {
         if matches!(c, '!' | '%' | '_') {

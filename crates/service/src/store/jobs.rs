@@ -9,7 +9,7 @@ use sqlx::QueryBuilder;
 use super::book_rows::{ReadRow, write_rows};
 use super::decisions::{follow_rules, lock_book, rows_to_keep};
 use super::webhooks::announce;
-use super::{EventKind, PURGE_ROWS_MAX, Store, StoreError, from_row, millis, on};
+use super::{EventKind, PURGE_ROWS_MAX, Store, StoreError, from_row, lock_owner, millis, on};
 
 /// Jobs that are looked at for a part that nobody holds.
 const JOBS_LOOKED_AT: i64 = 16;
@@ -141,7 +141,7 @@ impl Store {
         on!(self, store => {
             let mut transaction = store.begin().await?;
             // The owner's row serialises two uploads at the same moment.
-            sqlx::query("UPDATE owners SET tier = tier WHERE id = $1").bind(&job.owner_id).execute(&mut *transaction).await?;
+            lock_owner!(transaction, &job.owner_id);
             let begun = sqlx::query(
                 "INSERT INTO jobs (id, owner_id, key_id, name, options, understood, state, created_at, due_at, served_at, book_id)
                  SELECT $1, owner_id, $3, $4, $5, '{}', 'arriving', $6, 0, 0, id FROM books

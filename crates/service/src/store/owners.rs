@@ -1,7 +1,7 @@
 //! Owners as the operator sees them, and the keys of one owner. Every statement on keys names the owner, so the keys of others cannot be
 //! reached.
 
-use super::{Key, KeyRow, Resets, Store, StoreError, from_row, on};
+use super::{Key, KeyRow, Resets, Store, StoreError, from_row, lock_owner, on};
 
 /// Revoked keys of one owner that are still listed; with one more the oldest goes.
 const REVOKED_MAX: i64 = 100;
@@ -102,7 +102,7 @@ impl Store {
         on!(self, store => {
             let mut transaction = store.begin().await?;
             // Locks the row: two concurrent calls that make a key are serialised here.
-            sqlx::query("UPDATE owners SET tier = tier WHERE id = $1").bind(owner_id).execute(&mut *transaction).await?;
+            lock_owner!(transaction, owner_id);
             let made = sqlx::query(
                 "INSERT INTO keys (id, owner_id, hash, name, created_at)
                  SELECT $1, owners.id, $3, $4, $5 FROM owners WHERE owners.id = $2 AND owners.email LIKE '%@%'

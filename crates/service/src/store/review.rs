@@ -4,6 +4,7 @@
 use sqlx::QueryBuilder;
 
 use super::book_rows::{DECIDED, DISAGREED, OPEN, WAITING};
+use super::history::starting_with;
 use super::{BookRow, Store, StoreError, from_row, on};
 
 /// Which rows of a book.
@@ -92,11 +93,9 @@ pub struct ReviewRow {
     pub category: String,
     pub treatment: String,
     pub confidence: i64,
-    pub needs_review: bool,
     pub protocol: String,
     pub note: String,
     pub amounts: String,
-    pub contract: String,
     pub state: Option<String>,
     pub decided_category: Option<String>,
     pub decided_treatment: Option<String>,
@@ -110,7 +109,7 @@ pub struct ReviewRow {
     pub rule_id: Option<String>,
 }
 
-from_row!(ReviewRow: hash, wallet, chain, time, category, treatment, confidence, needs_review, protocol, note, amounts, contract, state, decided_category, decided_treatment, comment, decided_by, decider, decided_at, signer, signed_at, rule_id);
+from_row!(ReviewRow: hash, wallet, chain, time, category, treatment, confidence, protocol, note, amounts, state, decided_category, decided_treatment, comment, decided_by, decider, decided_at, signer, signed_at, rule_id);
 
 impl ReviewRow {
     pub fn cursor(&self) -> ReviewCursor {
@@ -134,7 +133,7 @@ pub struct ReviewCounts {
     pub disagreed: i64,
 }
 
-const COLUMNS: &str = "hash, wallet, chain, time, category, treatment, confidence, needs_review, protocol, note, amounts, contract, state";
+const COLUMNS: &str = "hash, wallet, chain, time, category, treatment, confidence, protocol, note, amounts, state";
 
 /// One state of the page, in order. With the state named, each order is that of an index.
 macro_rules! push_part {
@@ -160,7 +159,7 @@ macro_rules! push_part {
             }
         }
         if let Some(part) = &$filter.hash {
-            $query.push(" AND lower(hash) LIKE ").push_bind(containing(part)).push(" ESCAPE '!'");
+            $query.push(" AND lower(hash) LIKE ").push_bind(format!("%{}", starting_with(part))).push(" ESCAPE '!'");
         }
         let columns = $filter.sort.columns();
         if let Some(after) = &$filter.after {
@@ -249,17 +248,4 @@ fn ordered(filter: &ReviewFilter, table: &str) -> String {
     let direction = if filter.is_descending { " DESC" } else { "" };
     let columns = filter.sort.columns().iter().map(|column| format!("{table}{column}{direction}"));
     columns.collect::<Vec<_>>().join(", ")
-}
-
-/// As a LIKE pattern, in lower case and with its wildcards escaped.
-fn containing(text: &str) -> String {
-    let mut pattern = "%".to_owned();
-    for c in text.chars() {
-        if matches!(c, '!' | '%' | '_') {
-            pattern.push('!');
-        }
-        pattern.push(c.to_ascii_lowercase());
-    }
-    pattern.push('%');
-    pattern
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sqlx::QueryBuilder;
 
-use super::{PURGE_ROWS_MAX, Store, StoreError, from_row, millis, on};
+use super::{PURGE_ROWS_MAX, Store, StoreError, from_row, lock_owner, millis, on};
 
 /// Endpoints that are looked at for a message that is due.
 const ENDPOINTS_LOOKED_AT: i64 = 16;
@@ -231,7 +231,7 @@ impl Store {
         on!(self, store => {
             let mut transaction = store.begin().await?;
             // The owner's row serialises two forms at the same moment.
-            sqlx::query("UPDATE owners SET tier = tier WHERE id = $1").bind(owner_id).execute(&mut *transaction).await?;
+            lock_owner!(transaction, owner_id);
             let made = sqlx::query(
                 "INSERT INTO webhook_endpoints (id, owner_id, url, events, secret, created_at)
                  SELECT $1, id, $3, $4, $5, $6 FROM owners WHERE id = $2 AND email LIKE '%@%'

@@ -5,7 +5,7 @@ use engine::policy::{KEYS, PolicyRow};
 use maud::{Markup, html};
 
 use crate::accounts::Person;
-use crate::app::{JobRequest, Upload};
+use crate::app::{JobRequest, Upload, is_choice};
 use crate::error::ApiError;
 use crate::pages::frame::{PageError, proof};
 use crate::pages::multipart::{FormParts, text};
@@ -133,8 +133,4 @@ impl UploadForm {
             } }
         }
     }
-}
-
-fn is_choice(key: &str, value: &str) -> bool {
-    KEYS.iter().any(|row| row.name == key && row.choices.iter().any(|choice| choice.name == value))
 }
