@@ -14,7 +14,7 @@ use clap::Parser;
 use futures_util::future::try_join_all;
 use taxon_bench::client::{self, Client};
 use taxon_bench::figures::{Figures, number};
-use taxon_bench::process::memory;
+use taxon_bench::process::{cpu_seconds, memory};
 use taxon_bench::service::{Service, Setup};
 use taxon_bench::upstream::{Recording, Upstream};
 
@@ -27,6 +27,9 @@ const CALLERS: usize = 4;
 const POLLED_EVERY: Duration = Duration::from_millis(50);
 const SAMPLED_EVERY: Duration = Duration::from_millis(250);
 const IDLE: Duration = Duration::from_secs(3);
+/// A service that uses less processor time than this in the span before is at rest. History is written once a second.
+const RESTED: Duration = Duration::from_millis(1_500);
+const BUSY_SECONDS: f64 = 0.1;
 const CACHED_RATIO_MIN: f64 = 0.6;
 const COLD_RATIO_MIN: f64 = 0.7;
 const GROWTH_MIB_MAX: f64 = 64.0;
@@ -75,9 +78,15 @@ async fn main() -> anyhow::Result<()> {
         figures.add(format!("bulk_{name}_job_per_second"), job);
         figures.add(format!("bulk_{name}_ratio"), job / direct);
     };
-    let (direct, job) = (directly(direct_cold, &one).await?, as_job(job_cold, &other).await?);
+    rested(&service).await?;
+    let direct = directly(direct_cold, &one).await?;
+    rested(&service).await?;
+    let job = as_job(job_cold, &other).await?;
     compare("cold", "new to the service", direct, job, COLD_RATIO_MIN);
-    let (direct, job) = (directly(direct_cached, &other).await?, as_job(job_cached, &one).await?);
+    rested(&service).await?;
+    let direct = directly(direct_cached, &other).await?;
+    rested(&service).await?;
+    let job = as_job(job_cached, &one).await?;
     compare("cached", "facts cached", direct, job, CACHED_RATIO_MIN);
 
     if arguments.long > 0 {
@@ -91,6 +100,19 @@ async fn main() -> anyhow::Result<()> {
     }
     figures.print();
     Ok(())
+}
+
+/// Waits until the service has nothing left to do, so that no measurement pays for what the one before left to be written.
+async fn rested(service: &Service) -> anyhow::Result<()> {
+    let mut used = cpu_seconds(service.id())?;
+    loop {
+        tokio::time::sleep(RESTED).await;
+        let now = cpu_seconds(service.id())?;
+        if now - used < BUSY_SECONDS {
+            return Ok(());
+        }
+        used = now;
+    }
 }
 
 /// Transactions a second.

@@ -118,8 +118,11 @@ impl App {
             Ok(results) => {
                 count_items(results);
                 log_failures(results);
-                let rows = results.iter().filter_map(|result| result.as_deref().ok());
-                self.history.note(payer, rows, call.is_job());
+                // A job has its own pages; what it read is kept here too where a later reading is to be compared with it.
+                if !call.is_job() || self.store.is_told_of_moves(&payer.id).await.unwrap_or(true) {
+                    let rows = results.iter().filter_map(|result| result.as_deref().ok());
+                    self.history.note(payer, rows, call.is_job());
+                }
                 results.iter().filter(|result| matches!(result, Err(ApiError::QuotaExceeded))).count()
             }
             Err(error) => {

@@ -235,6 +235,7 @@ pub(crate) fn read_row(row: &Classification) -> ReadRow {
         contract: row.called.as_ref().map(|called| called.contract.to_string()).unwrap_or_default(),
         function: row.called.as_ref().map(|called| called.function.clone()).unwrap_or_default(),
         engine: row.engine.clone(),
+        part: 0,
     }
 }
 

@@ -37,7 +37,7 @@ pub use book_rows::ReadRow;
 pub use decisions::{Decision, DecisionRule, DecisionStep, Likeness, NewDecision, RowKey};
 pub use history::{Day, HistoryRow, ReadingRow, Recent, RefusalCount};
 pub use inspect::{Inspected, inspect};
-pub use jobs::{HeldPart, JobRow, NewJob, NewPart, PartOutcome, PartTimes};
+pub use jobs::{EndedPart, HeldPart, JobRow, NewJob, NewPart, PartOutcome, PartTimes};
 pub use links::Link;
 pub use owners::OwnerRow;
 pub use review::{ReviewCounts, ReviewCursor, ReviewFilter, ReviewRow, ReviewSort, ReviewState};

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use tokio::net::TcpListener;
+use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::{self, App, Demo};
@@ -63,7 +65,8 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
     tracing::info!(%local, chains = app.reader.served_slugs().len(), engine = app.reader.knowledge.engine, "serving");
     print_operator_link(&app, local).await;
     tokio::spawn(housekeeping(Arc::clone(&app)));
-    tokio::spawn(keep_history(Arc::clone(&app)));
+    let background = Background::start()?;
+    background.handle.spawn(keep_history(Arc::clone(&app)));
     if let Some(sink) = &config.meter {
         tokio::spawn(meter::deliver(app.store.clone(), sink.clone()));
     }
@@ -93,7 +96,7 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
         asked.cancelled().await;
         tokio::time::sleep(Duration::from_secs(SHUTDOWN_SECONDS_MAX)).await;
     };
-    let jobs = app::work(Arc::clone(&app), asked.clone());
+    let jobs = app::work(Arc::clone(&app), asked.clone(), &background.handle);
     let webhooks = webhooks::deliver(app.store.clone(), app.reach, asked.clone());
     let finished = async {
         tokio::join!(server, mcp_server, jobs, webhooks);
@@ -163,6 +166,26 @@ async fn housekeeping(app: Arc<App>) {
                 tracing::warn!(%error, "sessions that have run out could not be cleared away");
             }
         }
+    }
+}
+
+/// A thread for writes that nobody waits for. Each of them takes several steps, during which it holds the database's lock: among readings, every step would
+/// wait for its turn behind all of them, and all of them for the lock.
+struct Background {
+    handle: Handle,
+    /// Its thread ends with this.
+    _alive: oneshot::Sender<()>,
+}
+
+impl Background {
+    fn start() -> std::io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let handle = runtime.handle().clone();
+        let (alive, gone) = oneshot::channel();
+        std::thread::Builder::new().name("background".to_owned()).spawn(move || {
+            let _ = runtime.block_on(gone);
+        })?;
+        Ok(Self { handle, _alive: alive })
     }
 }
 

@@ -32,6 +32,8 @@ pub struct ReadRow {
     pub contract: String,
     pub function: String,
     pub engine: String,
+    /// The part of the job that holds the whole answer; 0 for what no job asked for.
+    pub part: i64,
 }
 
 impl ReadRow {
@@ -47,11 +49,10 @@ pub(super) fn latest<'a>(rows: impl Iterator<Item = &'a ReadRow>) -> Vec<&'a Rea
     latest.into_values().collect()
 }
 
-/// Writes rows of a book inside a transaction; `$from` is the job and the part that they are of. A decision stays, and the row says where the new verdict
+/// Writes rows of a book inside a transaction; `$job_id` is the job that they are of, empty for none. A decision stays, and the row says where the new verdict
 /// contradicts it: not where whoever decided had seen that verdict.
 macro_rules! write_rows {
-    ($transaction:ident, $book_id:expr, $rows:expr, $from:expr, $now:expr, $only:literal) => {{
-        let (job_id, part): (&str, i64) = $from;
+    ($transaction:ident, $book_id:expr, $rows:expr, $job_id:expr, $now:expr, $only:literal) => {{
         for rows in $rows.chunks($crate::store::book_rows::ROWS_WRITTEN_MAX) {
             let mut insert = sqlx::QueryBuilder::new(
                 "INSERT INTO book_rows (book_id, hash, wallet, chain, time, category, treatment, taxable, confidence, needs_review, protocol,
@@ -75,8 +76,8 @@ macro_rules! write_rows {
                     .push_bind(&row.contract)
                     .push_bind(&row.function)
                     .push_bind(&row.engine)
-                    .push_bind(job_id)
-                    .push_bind(part)
+                    .push_bind($job_id)
+                    .push_bind(row.part)
                     .push_bind($now)
                     .push_bind(row.state());
             });

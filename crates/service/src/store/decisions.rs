@@ -231,7 +231,7 @@ pub(super) use rule_rows;
 /// transactions that nobody will look at would cost a job a third of its speed.
 macro_rules! rows_to_keep {
     ($transaction:ident, $book_id:expr, $rows:expr) => {{
-        let all = $crate::store::book_rows::latest($rows.iter());
+        let all = $crate::store::book_rows::latest($rows);
         let plain: Vec<$crate::store::RowKey> =
             all.iter().filter(|row| !row.needs_review).map(|row| row.key()).collect();
         let mut known: Vec<$crate::store::RowKey> = Vec::new();

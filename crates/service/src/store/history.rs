@@ -244,7 +244,7 @@ macro_rules! write_to_first_book {
             .fetch_one(&mut *$transaction)
             .await?;
         if let Some(needs_second) = lock_book!($store, $transaction, &book_id) {
-            write_rows!($transaction, &book_id, $rows, ("", 0), $now, " WHERE book_rows.job_id = ''");
+            write_rows!($transaction, &book_id, $rows, "", $now, " WHERE book_rows.job_id = ''");
             follow_rules!($store, $transaction, &book_id, $rows, needs_second, $now);
         }
     }};

@@ -116,6 +116,13 @@ pub struct PartOutcome {
     pub rows: Vec<ReadRow>,
 }
 
+/// A part and what came of it.
+#[derive(Debug, Clone)]
+pub struct EndedPart {
+    pub part: HeldPart,
+    pub outcome: PartOutcome,
+}
+
 /// Where the answers of a part are, and when its transactions were.
 #[derive(Debug, Clone)]
 pub struct PartTimes {
@@ -322,65 +329,75 @@ impl Store {
         })
     }
 
-    /// Writes down what came of a part; with the last one the job is finished. False, and nothing is written, where another has the part.
-    pub async fn end_part(&self, part: &HeldPart, holder: &str, outcome: &PartOutcome) -> Result<bool, StoreError> {
+    /// Writes down what came of parts of one job; with the last one the job is finished. Gives how
+    /// many were written: not those that another has by now.
+    pub async fn end_parts(&self, ends: &[EndedPart], holder: &str) -> Result<usize, StoreError> {
+        let Some(job_id) = ends.first().map(|end| end.part.job_id.as_str()) else { return Ok(0) };
         let now = self.now().await?;
         on!(self, store => {
             let mut transaction = store.begin().await?;
             // First, since its lock makes the last two parts of a job see each other.
-            let book: Option<(Option<String>,)> = sqlx::query_as(
+            let mut lock = QueryBuilder::new("SELECT book_id FROM jobs WHERE id = ");
+            lock.push_bind(job_id).push(store.locking());
+            let book: Option<(Option<String>,)> = lock.build_query_as().fetch_optional(&mut *transaction).await?;
+            let mut written: Vec<&EndedPart> = Vec::with_capacity(ends.len());
+            for end in ends {
+                let outcome = &end.outcome;
+                let done = sqlx::query(
+                    "UPDATE job_parts SET answers = $4, times = $5, is_done = $6, tries = tries + 1, holder = '', held_until = 0,
+                         due_at = $7, done_at = $8
+                     WHERE job_id = $1 AND number = $2 AND holder = $3 AND is_done = FALSE",
+                )
+                .bind(job_id)
+                .bind(end.part.number)
+                .bind(holder)
+                .bind(&outcome.answers)
+                .bind(&outcome.times)
+                .bind(outcome.is_done)
+                .bind(now.saturating_add(millis(outcome.pause)))
+                .bind(outcome.is_done.then_some(now))
+                .execute(&mut *transaction)
+                .await?;
+                if done.rows_affected() > 0 {
+                    written.push(end);
+                }
+            }
+            if written.is_empty() {
+                return Ok(0);
+            }
+            let sum = |count: fn(&PartOutcome) -> i64| written.iter().map(|end| count(&end.outcome)).sum::<i64>();
+            let job: Option<JobRow> = sqlx::query_as(concat!(
                 "UPDATE jobs SET read_count = read_count + $2, failed_count = failed_count + $3, review_count = review_count + $4,
-                     reason = CASE WHEN state = 'open' AND $2 > 0 THEN NULL ELSE reason END
-                 WHERE id = $1 RETURNING book_id",
-            )
-            .bind(&part.job_id)
-            .bind(outcome.read)
-            .bind(outcome.failed)
-            .bind(outcome.reviews)
+                     reason = CASE WHEN state = 'open' AND $2 > 0 THEN NULL ELSE reason END,
+                     state = CASE WHEN left_over.is_none AND state = 'open' THEN 'finished' ELSE state END,
+                     ended_at = CASE WHEN left_over.is_none AND state = 'open' THEN $5 ELSE ended_at END
+                 FROM (SELECT NOT EXISTS (SELECT 1 FROM job_parts WHERE job_id = $1 AND is_done = FALSE) AS is_none) AS left_over
+                 WHERE id = $1 RETURNING ",
+                job_columns!()
+            ))
+            .bind(job_id)
+            .bind(sum(|outcome| outcome.read))
+            .bind(sum(|outcome| outcome.failed))
+            .bind(sum(|outcome| outcome.reviews))
+            .bind(now)
             .fetch_optional(&mut *transaction)
             .await?;
-            let written = sqlx::query(
-                "UPDATE job_parts SET answers = $4, times = $5, is_done = $6, tries = tries + 1, holder = '', held_until = 0,
-                     due_at = $7, done_at = $8
-                 WHERE job_id = $1 AND number = $2 AND holder = $3 AND is_done = FALSE",
-            )
-            .bind(&part.job_id)
-            .bind(part.number)
-            .bind(holder)
-            .bind(&outcome.answers)
-            .bind(&outcome.times)
-            .bind(outcome.is_done)
-            .bind(now.saturating_add(millis(outcome.pause)))
-            .bind(outcome.is_done.then_some(now))
-            .execute(&mut *transaction)
-            .await?;
-            if written.rows_affected() == 0 {
-                return Ok(false);
-            }
             if let Some((Some(book_id),)) = &book
-                && !outcome.rows.is_empty()
+                && written.iter().any(|end| !end.outcome.rows.is_empty())
                 && let Some(needs_second) = lock_book!(store, transaction, book_id)
             {
-                let rows = rows_to_keep!(transaction, book_id, outcome.rows);
-                write_rows!(transaction, book_id, rows, (part.job_id.as_str(), part.number), now, "");
+                let rows = rows_to_keep!(transaction, book_id, written.iter().flat_map(|end| &end.outcome.rows));
+                write_rows!(transaction, book_id, rows, job_id, now, "");
                 if rows.iter().any(|row| row.needs_review) {
                     follow_rules!(store, transaction, book_id, rows, needs_second, now);
                 }
             }
-            let finished: Option<JobRow> = sqlx::query_as(concat!(
-                "UPDATE jobs SET state = 'finished', ended_at = $2 WHERE id = $1 AND state = 'open'
-                     AND NOT EXISTS (SELECT 1 FROM job_parts WHERE job_id = $1 AND is_done = FALSE) RETURNING ",
-                job_columns!()
-            ))
-            .bind(&part.job_id)
-            .bind(now)
-            .fetch_optional(&mut *transaction)
-            .await?;
-            if let Some(job) = finished {
+            // Of a job that was finished before, no part was left to be written.
+            if let Some(job) = job.filter(|job| job.state == "finished") {
                 announce!(store, transaction, &job.owner_id, EventKind::JobFinished, &job.id, &job.told(), now);
             }
             transaction.commit().await?;
-            Ok(true)
+            Ok(written.len())
         })
     }
 

@@ -268,6 +268,16 @@ impl Store {
         })
     }
 
+    /// Whether an endpoint of the owner wants to know when a transaction reads differently.
+    pub async fn is_told_of_moves(&self, owner_id: &str) -> Result<bool, StoreError> {
+        on!(self, store => {
+            let mut ask = QueryBuilder::new("SELECT 1 FROM webhook_endpoints WHERE disabled_at IS NULL AND owner_id = ");
+            ask.push_bind(owner_id).push(" AND ' ' || events || ' ' LIKE ");
+            ask.push_bind(format!("% {} %", EventKind::VerdictMoved.name())).push(" LIMIT 1");
+            Ok(ask.build().fetch_optional(store.pool()).await?.is_some())
+        })
+    }
+
     pub async fn set_endpoint_events(&self, owner_id: &str, id: &str, events: &str) -> Result<bool, StoreError> {
         on!(self, store => {
             let set = sqlx::query("UPDATE webhook_endpoints SET events = $3 WHERE id = $2 AND owner_id = $1");

@@ -136,7 +136,7 @@ async fn fill(engine: &Engine) {
     );
     let held = store.hold_parts("holder", jobs::HELD, 2).await.unwrap();
     let outcome = PartOutcome { rows: vec![decisions::row("h1")], ..jobs::outcome(true) };
-    assert!(store.end_part(&held[0], "holder", &outcome).await.unwrap());
+    assert!(jobs::end(store, &held[0], "holder", &outcome).await);
     let owner = payer("owner-a@example.com", Some(1_000));
     let hashes: Vec<String> = (0..450).map(|number| format!("h{number:05}")).collect();
     let hashes: Vec<&str> = hashes.iter().map(String::as_str).collect();

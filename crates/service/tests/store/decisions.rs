@@ -6,7 +6,7 @@ use taxon::store::{
 };
 
 use super::engines::{DAY, Engine, NOON, SECOND, engines};
-use super::jobs::{HELD, job, outcome};
+use super::jobs::{HELD, end, job, outcome};
 
 pub fn key(hash: &str) -> RowKey {
     RowKey { hash: hash.to_owned(), wallet: "w".to_owned() }
@@ -34,6 +34,7 @@ pub fn row(hash: &str) -> ReadRow {
         contract: "0xc0".to_owned(),
         function: "a9059cbb".to_owned(),
         engine: "0.1.0+aa".to_owned(),
+        part: 0,
     }
 }
 
@@ -52,7 +53,7 @@ fn read(hash: &str, category: &'static str, treatment: &'static str) -> ReadRow 
 async fn reads(store: &Store, owner: &str, id: &str, rows: Vec<ReadRow>) {
     job(store, id, owner, 1).await;
     let held = store.hold_parts(id, HELD, 1).await.unwrap();
-    assert!(store.end_part(&held[0], id, &PartOutcome { rows, ..outcome(true) }).await.unwrap());
+    assert!(end(store, &held[0], id, &PartOutcome { rows, ..outcome(true) }).await);
 }
 
 /// Two people, and the first book of one of them with these rows.

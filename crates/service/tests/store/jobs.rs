@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use taxon::store::{BookSettings, HeldPart, JobRow, NewJob, NewPart, PartOutcome, Store};
+use taxon::store::{BookSettings, EndedPart, HeldPart, JobRow, NewJob, NewPart, PartOutcome, Store};
 
 use super::engines::{DAY, NOON, SECOND, engines};
 
@@ -42,6 +42,12 @@ pub fn outcome(is_done: bool) -> PartOutcome {
     PartOutcome { answers: vec![1], times: vec![2], is_done, read: counted, reviews: counted, ..PartOutcome::default() }
 }
 
+/// Whether what came of the part was written.
+pub async fn end(store: &Store, part: &HeldPart, holder: &str, outcome: &PartOutcome) -> bool {
+    let end = EndedPart { part: part.clone(), outcome: outcome.clone() };
+    store.end_parts(&[end], holder).await.unwrap() == 1
+}
+
 fn counts(job: &JobRow) -> (i64, i64, i64, i64) {
     (job.row_count, job.read_count, job.failed_count, job.review_count)
 }
@@ -68,15 +74,15 @@ async fn a_part_has_one_holder_and_is_written_down_once() {
         let taken = store.hold_parts("third", HELD, 2).await.unwrap();
         assert_eq!(numbers(&taken), [("one", 0)]);
         assert!(!store.renew_part(&first[0], "first", HELD).await.unwrap());
-        assert!(!store.end_part(&first[0], "first", &outcome(true)).await.unwrap(), "it brings it too late");
+        assert!(!end(store, &first[0], "first", &outcome(true)).await, "it brings it too late");
         assert_eq!(counts(&store.job("a", "one").await.unwrap().unwrap()), (2, 0, 0, 0), "and nothing was counted");
 
-        assert!(store.end_part(&taken[0], "third", &outcome(true)).await.unwrap());
-        assert!(!store.end_part(&taken[0], "third", &outcome(true)).await.unwrap(), "nor twice");
+        assert!(end(store, &taken[0], "third", &outcome(true)).await);
+        assert!(!end(store, &taken[0], "third", &outcome(true)).await, "nor twice");
         let half = store.job("a", "one").await.unwrap().unwrap();
         assert_eq!((half.state.as_str(), counts(&half)), ("open", (2, 1, 0, 1)));
         assert_eq!(store.rows_read_since("one", NOON).await.unwrap(), 1);
-        assert!(store.end_part(&second[0], "second", &outcome(true)).await.unwrap());
+        assert!(end(store, &second[0], "second", &outcome(true)).await);
         let whole = store.job("a", "one").await.unwrap().unwrap();
         assert_eq!((whole.state.as_str(), counts(&whole)), ("finished", (2, 2, 0, 2)));
         assert_eq!((whole.started_at, whole.ended_at), (Some(NOON), Some(NOON + 11 * SECOND)));
@@ -91,6 +97,28 @@ async fn a_part_has_one_holder_and_is_written_down_once() {
 }
 
 #[tokio::test]
+async fn parts_that_end_together_are_counted_without_the_one_that_another_has() {
+    for engine in engines().await {
+        let store = &engine.store;
+        owners(store).await;
+        job(store, "one", "a", 3).await;
+        let held = store.hold_parts("first", HELD, 3).await.unwrap();
+        engine.set_clock(NOON + 11 * SECOND);
+        let taken = store.hold_parts("second", HELD, 1).await.unwrap();
+        let ends = |parts: &[HeldPart]| -> Vec<EndedPart> {
+            parts.iter().map(|part| EndedPart { part: part.clone(), outcome: outcome(true) }).collect()
+        };
+        assert_eq!(store.end_parts(&ends(&held), "first").await.unwrap(), 2, "{}", engine.name);
+        let most = store.job("a", "one").await.unwrap().unwrap();
+        assert_eq!((most.state.as_str(), counts(&most)), ("open", (3, 2, 0, 2)));
+        assert_eq!(store.end_parts(&ends(&taken), "second").await.unwrap(), 1);
+        let whole = store.job("a", "one").await.unwrap().unwrap();
+        assert_eq!((whole.state.as_str(), counts(&whole)), ("finished", (3, 3, 0, 3)));
+        assert_eq!(store.end_parts(&[], "second").await.unwrap(), 0);
+    }
+}
+
+#[tokio::test]
 async fn what_is_left_of_a_part_comes_back_with_what_was_read() {
     for engine in engines().await {
         let store = &engine.store;
@@ -98,7 +126,7 @@ async fn what_is_left_of_a_part_comes_back_with_what_was_read() {
         job(store, "one", "a", 1).await;
         let held = store.hold_parts("first", HELD, 1).await.unwrap();
         let later = PartOutcome { pause: Duration::from_secs(5), ..outcome(false) };
-        assert!(store.end_part(&held[0], "first", &later).await.unwrap());
+        assert!(end(store, &held[0], "first", &later).await);
         assert!(store.hold_parts("first", HELD, 1).await.unwrap().is_empty(), "it waits");
         engine.set_clock(NOON + 5 * SECOND);
         let again = store.hold_parts("first", HELD, 1).await.unwrap();
@@ -128,7 +156,7 @@ async fn jobs_take_turns_and_wait() {
         assert_eq!(store.job("a", "large").await.unwrap().unwrap().reason.as_deref(), Some("no quota"));
         engine.set_clock(NOON + 60 * SECOND + 2);
         let held = store.hold_parts("one", HELD, 1).await.unwrap();
-        assert!(store.end_part(&held[0], "one", &outcome(true)).await.unwrap());
+        assert!(end(store, &held[0], "one", &outcome(true)).await);
         assert_eq!(store.job("a", "large").await.unwrap().unwrap().reason, None, "it goes on");
     }
 }
@@ -149,7 +177,7 @@ async fn a_job_is_its_owners_alone_and_ends_once() {
         assert!(store.end_job("one", "cancelled", None).await.unwrap());
         assert!(!store.end_job("one", "cancelled", None).await.unwrap());
         assert!(store.hold_parts("one", HELD, 1).await.unwrap().is_empty(), "nothing more is read");
-        assert!(store.end_part(&held[0], "one", &outcome(true)).await.unwrap(), "what was read meanwhile is kept");
+        assert!(end(store, &held[0], "one", &outcome(true)).await, "what was read meanwhile is kept");
         let ended = store.job("a", "one").await.unwrap().unwrap();
         assert_eq!((ended.state.as_str(), counts(&ended)), ("cancelled", (2, 1, 0, 1)), "{}", engine.name);
         engine.set_clock(NOON + SECOND);

@@ -3,7 +3,7 @@
 use taxon::store::{BookRemoval, BookSettings, BookWallet, NewJob, Store};
 
 use super::engines::{Engine, engines};
-use super::jobs::{HELD, job, outcome};
+use super::jobs::{HELD, end, job, outcome};
 
 fn settings(name: &str) -> BookSettings {
     BookSettings { name: name.to_owned(), time_zone: "UTC".to_owned(), ..BookSettings::default() }
@@ -91,7 +91,7 @@ async fn a_job_belongs_to_a_book_of_its_owner_and_goes_with_it() {
         assert_eq!(store.remove_book("a", "book-a").await.unwrap(), BookRemoval::Busy);
         assert_eq!(store.remove_book("b", "book-a").await.unwrap(), BookRemoval::Missing);
         let held = store.hold_parts("one", HELD, 1).await.unwrap();
-        assert!(store.end_part(&held[0], "one", &outcome(true)).await.unwrap());
+        assert!(end(store, &held[0], "one", &outcome(true)).await);
         assert_eq!(store.remove_book("a", "book-a").await.unwrap(), BookRemoval::Removed);
         assert!(store.job("a", "one").await.unwrap().is_none() && store.own_books("a", 9).await.unwrap().is_empty());
     }

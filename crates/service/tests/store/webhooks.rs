@@ -81,10 +81,10 @@ async fn the_end_of_a_job_is_told_with_it_and_only_to_whoever_wants_it() {
         assert!(!store.end_job("broken", "failed", Some("again")).await.unwrap());
         assert!(store.end_job("cancelled", "cancelled", None).await.unwrap());
         let held = store.hold_parts("worker", jobs::HELD, 2).await.unwrap();
-        assert!(store.end_part(&held[0], "worker", &jobs::outcome(true)).await.unwrap());
+        assert!(jobs::end(store, &held[0], "worker", &jobs::outcome(true)).await);
         assert_eq!(kinds(store, "whe_a").await, ["job.failed"], "{}: not before the last part", engine.name);
-        assert!(store.end_part(&held[1], "worker", &jobs::outcome(true)).await.unwrap());
-        assert!(!store.end_part(&held[1], "worker", &jobs::outcome(true)).await.unwrap());
+        assert!(jobs::end(store, &held[1], "worker", &jobs::outcome(true)).await);
+        assert!(!jobs::end(store, &held[1], "worker", &jobs::outcome(true)).await);
         let told = told(store, "whe_a").await;
         let noon = "2026-11-15T12:00:00Z";
         let data = |id: &str, state: &str, reason: Value, rows: i64, read: i64| {
@@ -157,7 +157,9 @@ async fn a_verdict_that_moved_under_new_rules_is_told() {
     for engine in engines().await {
         let store = &engine.store;
         owners(store).await;
+        assert!(!store.is_told_of_moves("a").await.unwrap());
         endpoint(store, "a", "whe_a", "verdict.moved").await;
+        assert!(store.is_told_of_moves("a").await.unwrap());
         let before = reading("a", "0xab", "w", NOON);
         let unknown = HistoryRow { rules: String::new(), ..reading("a", "0xold", "w", NOON) };
         let other = reading("b", "0xab", "w", NOON);

@@ -1,11 +1,16 @@
-//! Works on jobs: takes a part that nobody holds, reads it as a call of its owner, and writes down what came of it. A worker that dies loses its part to
-//! another after `HELD`; since the ledger counts a hash once, nothing is counted twice.
+//! Works on jobs in three steps, each with its own pace: parts that nobody holds are taken ahead, read as calls of their owners, and what came of them is
+//! written down, several in one write. A worker that dies loses its parts to another after `HELD`; since the ledger counts a hash once, nothing is counted
+//! twice.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chains::UPSTREAM_CODES;
 use engine::Classification;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::JobOptions;
@@ -14,10 +19,15 @@ use crate::app::{App, Item, RequestId};
 use crate::auth::Caller;
 use crate::error::ApiError;
 use crate::history::read_row;
-use crate::store::{HeldPart, JobRow, PartOutcome, Payer};
+use crate::store::{EndedPart, HeldPart, JobRow, PartOutcome, Payer, ReadRow, StoreError};
 
-/// Parts that one instance works on at the same time.
-const WORKERS: usize = 4;
+/// Parts that one instance reads at the same time.
+const READ_MAX: usize = 4;
+/// Parts that are taken ahead, so that nobody waits for the database between two parts; and how many are taken at once.
+const AHEAD_MAX: usize = 4;
+const TAKEN_AT_ONCE: usize = 2;
+/// Parts whose ends share a write.
+const ENDED_MAX: usize = 2 * READ_MAX;
 /// How long a part is held without a sign of life of its holder.
 const HELD: Duration = Duration::from_secs(10);
 const RENEWED_EVERY: Duration = Duration::from_secs(3);
@@ -35,15 +45,37 @@ const NO_QUOTA: &str =
 const NO_KEY: &str = "the key that brought the job was revoked";
 const NO_ANSWER: &str = "what the job asks for cannot be read back";
 
-/// Works until `stop`; parts that are in work then are finished first.
-pub(crate) async fn work(app: Arc<App>, stop: CancellationToken) {
-    let workers = (0..WORKERS).map(|_| Worker::new(&app).run(&stop));
-    futures_util::future::join_all(workers).await;
+/// Works until `stop`; parts that are being read then are finished first. What writes does so on `background`.
+pub(crate) async fn work(app: Arc<App>, stop: CancellationToken, background: &Handle) {
+    let worker = Arc::new(Worker { app, id: format!("{:032x}", rand::random::<u128>()), stop, held: Mutex::default() });
+    let (ahead, taken) = mpsc::channel(AHEAD_MAX);
+    let (ended, ends) = mpsc::channel(ENDED_MAX);
+    let taken = Arc::new(tokio::sync::Mutex::new(taken));
+    let mut readers = JoinSet::new();
+    for _ in 0..READ_MAX {
+        readers.spawn(Arc::clone(&worker).read_parts(Arc::clone(&taken), ended.clone()));
+    }
+    drop(ended);
+    let taker = background.spawn(Arc::clone(&worker).take_parts(ahead));
+    let writer = background.spawn(Arc::clone(&worker).end_parts(ends));
+    let all = async {
+        // What a panic leaves behind comes back when it is no longer held.
+        let _ = taker.await;
+        while readers.join_next().await.is_some() {}
+        let _ = writer.await;
+    };
+    tokio::select! {
+        () = all => {}
+        () = worker.renew_parts() => {}
+    }
 }
 
 struct Worker {
     app: Arc<App>,
     id: String,
+    stop: CancellationToken,
+    /// Every part that was taken and not let go of, by job and number.
+    held: Mutex<BTreeMap<(String, i64), HeldPart>>,
 }
 
 /// What a part came to.
@@ -60,14 +92,15 @@ enum Done {
 }
 
 impl Worker {
-    fn new(app: &Arc<App>) -> Self {
-        Self { app: Arc::clone(app), id: format!("{:032x}", rand::random::<u128>()) }
-    }
-
-    async fn run(self, stop: &CancellationToken) {
+    async fn take_parts(self: Arc<Self>, ahead: mpsc::Sender<HeldPart>) {
         let mut is_away = false;
-        while !stop.is_cancelled() {
-            let taken = self.app.store.hold_parts(&self.id, HELD, 1).await;
+        while !self.stop.is_cancelled() {
+            tokio::select! {
+                room = ahead.reserve_many(TAKEN_AT_ONCE) => drop(room),
+                () = self.stop.cancelled() => return,
+            }
+            let most = i64::try_from(ahead.capacity()).unwrap_or(1);
+            let taken = self.app.store.hold_parts(&self.id, HELD, most).await;
             if let Err(error) = &taken
                 && !is_away
             {
@@ -79,55 +112,112 @@ impl Worker {
                 tokio::select! {
                     () = self.app.jobs.bell.notified() => {}
                     () = tokio::time::sleep(POLLED_EVERY) => {}
-                    () = stop.cancelled() => {}
+                    () = self.stop.cancelled() => {}
                 }
             }
+            self.held().extend(parts.iter().map(|part| (key(part), part.clone())));
             for part in parts {
-                if let Err(error) = self.serve(&part).await {
-                    tracing::warn!(%error, "a part of a job could not be written down");
+                // There is room for all of them, and the readers outlive this.
+                let _ = ahead.send(part).await;
+            }
+        }
+    }
+
+    async fn read_parts(
+        self: Arc<Self>,
+        taken: Arc<tokio::sync::Mutex<mpsc::Receiver<HeldPart>>>,
+        ended: mpsc::Sender<EndedPart>,
+    ) {
+        loop {
+            let next = taken.lock().await.recv().await;
+            let Some(part) = next else { return };
+            let served = if self.stop.is_cancelled() {
+                self.let_go(&part, Duration::ZERO).await.map(|()| None)
+            } else {
+                self.serve(part).await
+            };
+            match served {
+                // The writer outlives the readers.
+                Ok(Some(end)) => drop(ended.send(end).await),
+                Ok(None) => {}
+                Err(error) => tell_lost(&error),
+            }
+        }
+    }
+
+    async fn end_parts(self: Arc<Self>, mut ends: mpsc::Receiver<EndedPart>) {
+        let mut group = Vec::new();
+        while ends.recv_many(&mut group, ENDED_MAX).await > 0 {
+            let mut by_job: BTreeMap<String, Vec<EndedPart>> = BTreeMap::new();
+            for end in group.drain(..) {
+                by_job.entry(end.part.job_id.clone()).or_default().push(end);
+            }
+            for ends in by_job.into_values() {
+                if let Err(error) = self.write_ends(&ends).await {
+                    tell_lost(&error);
                 }
             }
         }
     }
 
-    async fn serve(&self, part: &HeldPart) -> Result<(), crate::store::StoreError> {
-        let store = &self.app.store;
-        let job = store.job_of_part(part).await?.filter(|job| job.state == "open");
-        let Some(job) = job else { return store.release_part(part, &self.id, Duration::ZERO).await };
-        let done = {
-            let reading = self.read(part, &job);
-            let mut reading = std::pin::pin!(reading);
-            loop {
-                tokio::select! {
-                    done = &mut reading => break done,
-                    () = tokio::time::sleep(RENEWED_EVERY) => {
-                        // Lost or not: the ledger has what is read, and the end of the part is refused if another has it.
-                        let _ = store.renew_part(part, &self.id, HELD).await;
-                    }
-                }
+    async fn write_ends(&self, ends: &[EndedPart]) -> Result<(), StoreError> {
+        // Written or lost: whoever has a part that is not ended takes it when it is no longer held.
+        for end in ends {
+            self.held().remove(&key(&end.part));
+        }
+        self.app.store.end_parts(ends, &self.id).await?;
+        Ok(())
+    }
+
+    async fn renew_parts(&self) {
+        loop {
+            tokio::time::sleep(RENEWED_EVERY).await;
+            let held: Vec<HeldPart> = self.held().values().cloned().collect();
+            for part in &held {
+                // Lost or not: the ledger has what is read, and the end of a part is refused if another has it.
+                let _ = self.app.store.renew_part(part, &self.id, HELD).await;
             }
+        }
+    }
+
+    fn held(&self) -> std::sync::MutexGuard<'_, BTreeMap<(String, i64), HeldPart>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn let_go(&self, part: &HeldPart, pause: Duration) -> Result<(), StoreError> {
+        self.held().remove(&key(part));
+        self.app.store.release_part(part, &self.id, pause).await
+    }
+
+    /// Reads a part; what has nothing to be written down is let go of.
+    async fn serve(&self, part: HeldPart) -> Result<Option<EndedPart>, StoreError> {
+        let store = &self.app.store;
+        let job = store.job_of_part(&part).await?.filter(|job| job.state == "open");
+        let Some(job) = job else {
+            self.let_go(&part, Duration::ZERO).await?;
+            return Ok(None);
         };
-        match done {
-            Done::Ended(outcome) => drop(store.end_part(part, &self.id, &outcome).await?),
+        match self.read(&part, &job).await {
+            Done::Ended(outcome) => return Ok(Some(EndedPart { part, outcome })),
             Done::NoQuota(outcome) => {
                 match outcome {
-                    Some(outcome) => drop(store.end_part(part, &self.id, &outcome).await?),
-                    None => store.release_part(part, &self.id, Duration::ZERO).await?,
+                    Some(outcome) => self.write_ends(&[EndedPart { part, outcome }]).await?,
+                    None => self.let_go(&part, Duration::ZERO).await?,
                 }
                 // After it, since a part that was read ends a wait.
                 store.delay_job(&job.id, QUOTA_POLLED_EVERY, Some(NO_QUOTA)).await?;
             }
             Done::Paced(pause) => {
                 store.delay_job(&job.id, pause, None).await?;
-                store.release_part(part, &self.id, Duration::ZERO).await?;
+                self.let_go(&part, Duration::ZERO).await?;
             }
-            Done::Later => store.release_part(part, &self.id, PAUSE).await?,
+            Done::Later => self.let_go(&part, PAUSE).await?,
             Done::Failed(reason) => {
                 store.end_job(&job.id, "failed", Some(reason)).await?;
-                store.release_part(part, &self.id, Duration::ZERO).await?;
+                self.let_go(&part, Duration::ZERO).await?;
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     async fn read(&self, part: &HeldPart, job: &JobRow) -> Done {
@@ -166,7 +256,11 @@ impl Worker {
         };
         let is_last_try = part.tries.saturating_add(1) >= TRIES_MAX;
         let mut tally = Tally::default();
-        let read = rows.iter().filter(|row| row.error.is_none()).map(|row| read_row(row)).collect();
+        let read = rows
+            .iter()
+            .filter(|row| row.error.is_none())
+            .map(|row| ReadRow { part: part.number, ..read_row(row) })
+            .collect();
         for (at, row) in open.into_iter().zip(&rows) {
             if let Some(slot) = answers.get_mut(at) {
                 *slot = tally.take(row, is_last_try);
@@ -189,6 +283,14 @@ impl Worker {
         }
         Done::Ended(outcome)
     }
+}
+
+fn key(part: &HeldPart) -> (String, i64) {
+    (part.job_id.clone(), part.number)
+}
+
+fn tell_lost(error: &StoreError) {
+    tracing::warn!(%error, "a part of a job could not be written down");
 }
 
 /// Whether less was counted than the pool has.
