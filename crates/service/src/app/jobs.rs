@@ -2,6 +2,7 @@
 //! the process; any instance that is free works on it.
 
 mod intake;
+mod marks;
 mod packed;
 mod places;
 mod results;

@@ -13,7 +13,8 @@ use serde::Deserialize;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
-use super::packed::{is_failed, is_read, unpack_lines, unpack_times};
+use super::marks::{is_failed, is_read, unpack_times};
+use super::packed::unpack_lines;
 use super::time;
 use crate::app::book::chart_of;
 use crate::app::{App, BATCH_ITEMS_MAX};
