@@ -80,7 +80,7 @@ pub struct DecisionRule {
 from_row!(DecisionRule: id, chain, contract, function, read_category, read_treatment, category, treatment, comment, made_by, maker, made_at, decided);
 
 impl ReadRow {
-    pub(super) fn key(&self) -> RowKey {
+    pub fn key(&self) -> RowKey {
         RowKey { hash: self.hash.clone(), wallet: self.wallet.clone() }
     }
 }

@@ -15,14 +15,12 @@ use tokio::sync::mpsc;
 
 use super::marks::{is_failed, is_read, unpack_times};
 use super::packed::unpack_lines;
-use super::time;
+use super::{PARTS_LOADED, time};
 use crate::app::book::chart_of;
 use crate::app::{App, BATCH_ITEMS_MAX};
 use crate::error::ApiError;
 use crate::store::{BookRow, Decision, RowKey, Store};
 
-/// Parts whose times are loaded at once.
-const PARTS_LOADED: i64 = 1_000;
 /// Parts that are held unpacked: those whose rows are next to each other in time are often next to each other in the table.
 const PARTS_HELD: usize = 16;
 const PIECE_BYTES: usize = 64 << 10;
