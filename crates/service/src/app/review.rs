@@ -15,7 +15,7 @@ use crate::store::{
 /// Rows of one page.
 pub(crate) const PAGE_ROWS: usize = 50;
 /// Lines of one page of the log.
-const LOG_ROWS: usize = 100;
+const LOG_ROWS: usize = 50;
 /// Rows that one form decides.
 pub(super) const KEYS_MAX: usize = 200;
 pub(crate) const COMMENT_BYTES_MAX: usize = 2_000;

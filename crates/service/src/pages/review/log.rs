@@ -14,7 +14,7 @@ use crate::pages::parts::{harmless, shortened};
 use crate::store::{BookRow, DecisionStep, LogCursor};
 use crate::web::Web;
 
-const COMMENT_CHARS_MAX: usize = 80;
+const COMMENT_CHARS_MAX: usize = 300;
 const FIND_CHARS_MAX: usize = 128;
 const SECOND_MILLIS: i64 = 1_000;
 
