@@ -96,7 +96,7 @@ impl App {
             first = last.number.saturating_add(1);
             for part in &parts {
                 let (Some(times), Ok(number)) = (&part.times, u32::try_from(part.number)) else { continue };
-                let times = unpack_times(times).into_iter().zip(0_u8..).filter(|(time, _)| is_read(*time));
+                let times = unpack_times(times).into_iter().zip(0..=u8::MAX).filter(|(time, _)| is_read(*time));
                 places.extend(times.map(|(time, at)| Place { time, part: number, at }));
             }
         }

@@ -8,7 +8,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde::Deserialize;
 
-use super::marks::{Mark, Said, digest, unpack_marks};
+use super::marks::{Mark, Said, digest, is_failed, unpack_marks};
 use super::packed::{unpack_lines, unpack_some};
 use super::{JobStatus, PARTS_LOADED};
 use crate::app::{App, DecisionDraft, KEYS_MAX};
@@ -204,7 +204,7 @@ impl App {
             first = last.number.saturating_add(1);
             for part in &parts {
                 let marks = self.marks(job_id, part, sieve).await?;
-                for (mark, at) in marks.iter().zip(0_u8..).filter(|(mark, _)| sieve.takes(mark)) {
+                for (mark, at) in marks.iter().zip(0..=u8::MAX).filter(|(mark, _)| sieve.takes(mark)) {
                     found.add(RowPlace { time: mark.time, part: part.number, at }, &sieve.filter);
                 }
             }
@@ -374,8 +374,7 @@ impl Ranked {
     fn new(place: RowPlace, is_newest_first: bool) -> Self {
         let RowPlace { time, part, at } = place;
         let turned = |number: i64| if is_newest_first { number.saturating_neg() } else { number };
-        let is_failed = super::marks::is_failed(time);
-        Self { rank: (is_failed, turned(time), turned(part), turned(i64::from(at))), place }
+        Self { rank: (is_failed(time), turned(time), turned(part), turned(i64::from(at))), place }
     }
 }
 
