@@ -58,6 +58,7 @@ test("a table", async (t) => {
     await examine(paper, "report");
     await paper.close();
     await inspect(page, "job", path);
+    await inspect(page, "job-results", `${path}/rows`);
     await inspect(page, "jobs", "/jobs");
   });
 
@@ -108,6 +109,25 @@ test("a table", async (t) => {
     }
     await finished.waitFor();
     assert.ok((await download(page, "csv")).split("\n").length > COUNT);
+
+    // A row that needed nobody, found by a filter and decided.
+    await page.getByRole("link", { name: "Results" }).click();
+    await page.getByRole("link", { name: "Read by itself" }).click();
+    await page.locator("form.filters select[name=category]").selectOption("swap");
+    await page.getByRole("button", { name: "Filter" }).click();
+    await page.waitForURL(/state=read.*category=swap/);
+    const rows = page.locator("table tbody tr");
+    const before = await rows.count();
+    assert.ok(before > 0);
+    await page.locator("table input[type=checkbox]").first().check();
+    await page.getByRole("group", { name: "With the chosen rows" }).locator("select[name=category]").selectOption("airdrop");
+    await page.getByRole("button", { name: "Decide", exact: true }).click();
+    await page.getByRole("link", { name: "Decided" }).click();
+    assert.match(await rows.innerText(), /Swap[\s\S]*Airdrop/);
+    await page.getByRole("link", { name: "Its book" }).click();
+    await page.getByRole("link", { name: "Log", exact: true }).click();
+    await page.getByRole("heading", { name: "Log of decisions" }).waitFor();
+    assert.equal(await rows.count(), 1);
   });
 });
 

@@ -1,7 +1,7 @@
 // What taxon leaves to a person: the table, decisions in bulk and by keyboard, a rule for all that are alike, and a second person.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { inspect } from "./inspect.mjs";
+import { examine, inspect } from "./inspect.mjs";
 import { demo, enter, eventually, read, startBrowser, startService, visitor } from "./lib.mjs";
 
 test("the review table", async (t) => {
@@ -73,6 +73,12 @@ test("the review table", async (t) => {
   await page.getByRole("link", { name: "Rules", exact: true }).click();
   await page.getByRole("button", { name: "Take back" }).click();
   await page.getByText("None yet").waitFor();
+
+  await page.goto(table);
+  await page.getByRole("link", { name: "Log", exact: true }).click();
+  await page.getByRole("heading", { name: "Log of decisions" }).waitFor();
+  assert.equal(await rows.count(), 4, "two decisions, both undone");
+  await t.test("the log by axe", () => examine(page, "decision-log"));
 
   const other = await visitor(t, browser, service, { refusals: [404] });
   await enter(other);

@@ -1,17 +1,18 @@
-//! What the review table of a book costs a person who opens it while 50,000 rows wait: in every order, from its first rows and from its last, and filtered.
+//! What the review table of a book costs a person who opens it while 50,000 rows wait: in every order, from its first rows and from its last, and filtered. Then the
+//! same of the results of a job with 100,000 rows, in a book with as many decisions as rows waited.
 //!
-//! `cargo build --release -p taxon && cargo run --release -p taxon-bench --bin review [--rows N]`.
+//! `cargo build --release -p taxon && cargo run --release -p taxon-bench --bin review [--rows N] [--results N]`.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use clap::Parser;
 use reqwest::header::{ACCEPT_ENCODING, LOCATION};
 use sqlx::{Connection, SqliteConnection};
 use taxon_bench::figures::{Figures, median, number};
-use taxon_bench::service::Setup;
+use taxon_bench::service::{Setup, repository};
 
 const ROUNDS: usize = 5;
 const MILLIS_MAX: f64 = 300.0;
@@ -33,6 +34,31 @@ const PAGES: [&str; 12] = [
     "wallet=0x0000000000000000000000000000000000000007",
     "chain=nowhere&find=ffffffff",
 ];
+/// Both orders from their first rows and from the middle, and filters that fit many rows, few and none.
+const RESULTS: [&str; 11] = [
+    "",
+    "sort=newest",
+    "after=1769815000:600:50",
+    "category=swap",
+    "treatment=income&sort=newest",
+    "chain=nowhere",
+    "state=read",
+    "state=review",
+    "state=decided",
+    "state=failed",
+    "from=2020-01-01&to=2030-12-31",
+];
+const BOUNDARY: &str = "----results";
+const FINISHED_SECONDS_MAX: u32 = 60;
+/// As many more parts as this, all of them like the first. Each page then has rows of as many parts as it has rows.
+const COPY: &str = "INSERT INTO job_parts (job_id, number, row_count, asked, answers, times, is_done, tries, done_at)
+    WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < $2)
+    SELECT job_id, n, row_count, asked, answers, times, is_done, tries, done_at FROM numbers CROSS JOIN job_parts
+    WHERE job_id = $1 AND number = 0";
+const DECIDE: &str =
+    "INSERT INTO decisions (book_id, hash, wallet, category, treatment, comment, decided_by, decided_at, seen)
+    SELECT book_id, hash, wallet, 'gift', 'non_taxable', 'A gift of the year before.', books.owner_id, 1, ''
+    FROM book_rows JOIN books ON books.id = book_rows.book_id WHERE books.id = $1";
 const FILL: &str = "INSERT INTO book_rows (book_id, hash, wallet, chain, time, category, treatment, confidence, needs_review, protocol, note, amounts,
                                          contract, function, engine, job_id, part, read_at, state)
     WITH RECURSIVE numbers (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < $2)
@@ -48,11 +74,14 @@ struct Arguments {
     /// Rows that wait
     #[arg(long, default_value_t = 50_000)]
     rows: i64,
+    /// Rows of the job
+    #[arg(long, default_value_t = 100_000)]
+    results: i64,
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    let rows = Arguments::parse().rows;
+    let Arguments { rows, results } = Arguments::parse();
     let taxon = Setup::new()?.demo().with("TAXON_LOG", "error").start()?;
     let person = Person::signed_in(&taxon.url).await?;
     let table = person.location("/review").await?;
@@ -60,31 +89,25 @@ async fn main() -> anyhow::Result<()> {
     let file = format!("sqlite:{}", taxon.folder().join("taxon.db").display());
     let mut database = SqliteConnection::connect(&file).await?;
     sqlx::query(FILL).bind(&book).bind(rows).execute(&mut database).await?;
-    database.close().await?;
-
-    println!(
-        "the review table of {rows} open rows, one reader: median of {ROUNDS} until all of it is there, bytes as they are and compressed"
-    );
-    let (mut slowest, mut largest) = (0.0_f64, 0.0_f64);
-    for query in PAGES {
-        let path = format!("{table}?{query}");
-        let mut millis = Vec::with_capacity(ROUNDS);
-        for _ in 0..ROUNDS {
-            let started = Instant::now();
-            person.bytes(&path, "identity").await?;
-            millis.push(started.elapsed().as_secs_f64() * 1_000.0);
-        }
-        let (plain, packed) = (person.bytes(&path, "identity").await?, person.bytes(&path, "gzip").await?);
-        let millis = median(millis);
-        println!("  {millis:>7.1} ms {plain:>8} {packed:>7}  {query}");
-        (slowest, largest) = (slowest.max(millis), largest.max(number(plain)));
-    }
-    println!(
-        "slowest {slowest:.1} ms (goal: at most {MILLIS_MAX}), largest {largest} bytes uncompressed (goal: at most {BYTES_MAX})"
-    );
     let mut figures = Figures::default();
+    println!("the review table of {rows} open rows");
+    let (slowest, largest) = person.opens(&table, &PAGES).await?;
     figures.add("review_page_ms", slowest);
     figures.add("review_page_bytes", largest);
+
+    let job = person.job().await?;
+    sqlx::query(DECIDE).bind(&book).execute(&mut database).await?;
+    let id = job.trim_start_matches("/jobs/");
+    let part: i64 = sqlx::query_scalar("SELECT row_count FROM job_parts WHERE job_id = $1 AND number = 0")
+        .bind(id)
+        .fetch_one(&mut database)
+        .await?;
+    sqlx::query(COPY).bind(id).bind(results / part).execute(&mut database).await?;
+    database.close().await?;
+    println!("the results of a job of {} rows", (results / part + 1) * part);
+    let (slowest, largest) = person.opens(&format!("{job}/rows"), &RESULTS).await?;
+    figures.add("results_page_ms", slowest);
+    figures.add("results_page_bytes", largest);
     figures.print();
     Ok(())
 }
@@ -131,6 +154,58 @@ impl Person {
                 self.cookie.split("; ").filter(|known| !known.is_empty() && known.split('=').next() != Some(name));
             self.cookie = others.chain([pair]).collect::<Vec<_>>().join("; ");
         }
+    }
+
+    /// Opens each of these pages: the slowest in milliseconds, and the largest in bytes.
+    async fn opens(&self, table: &str, queries: &[&str]) -> anyhow::Result<(f64, f64)> {
+        println!("one reader: median of {ROUNDS} until all of it is there, bytes as they are and compressed");
+        let (mut slowest, mut largest) = (0.0_f64, 0.0_f64);
+        for query in queries {
+            let path = format!("{table}?{query}");
+            let mut millis = Vec::with_capacity(ROUNDS);
+            for _ in 0..ROUNDS {
+                let started = Instant::now();
+                self.bytes(&path, "identity").await?;
+                millis.push(started.elapsed().as_secs_f64() * 1_000.0);
+            }
+            let (plain, packed) = (self.bytes(&path, "identity").await?, self.bytes(&path, "gzip").await?);
+            let millis = median(millis);
+            println!("  {millis:>7.1} ms {plain:>8} {packed:>7}  {query}");
+            (slowest, largest) = (slowest.max(millis), largest.max(number(plain)));
+        }
+        println!(
+            "slowest {slowest:.1} ms (goal: at most {MILLIS_MAX}), largest {largest} bytes uncompressed (goal: at most {BYTES_MAX})"
+        );
+        Ok((slowest, largest))
+    }
+
+    /// Uploads the table of the demo and waits until it is read; the path of its page.
+    async fn job(&self) -> anyhow::Result<String> {
+        let table = std::fs::read_to_string(repository().join("demo/demo.csv"))?;
+        let page = self.text("/jobs").await?;
+        let proof = page.split("name=\"csrf\" value=\"").nth(1).and_then(|rest| rest.split('"').next());
+        let part = |name: &str, value: &str| {
+            format!("--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"{name}\r\n\r\n{value}\r\n")
+        };
+        let parts = part("csrf\"", proof.context("no proof")?) + &part("file\"; filename=\"demo.csv\"", &table);
+        let request = self.http.post(format!("{}/jobs", self.url)).header("cookie", &self.cookie);
+        let request = request.header("content-type", format!("multipart/form-data; boundary={BOUNDARY}"));
+        let answer = request.body(format!("{parts}--{BOUNDARY}--\r\n")).send().await?;
+        let place = answer.headers().get(LOCATION).and_then(|place| place.to_str().ok());
+        let job = place.with_context(|| format!("the table was refused: {}", answer.status()))?.to_owned();
+        for _ in 0..FINISHED_SECONDS_MAX {
+            if self.text(&job).await?.contains(">Finished<") {
+                return Ok(job);
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        anyhow::bail!("the job did not end");
+    }
+
+    async fn text(&self, path: &str) -> anyhow::Result<String> {
+        let answer = self.http.get(format!("{}{path}", self.url)).header("cookie", &self.cookie).send().await?;
+        ensure!(answer.status().is_success(), "{path}: {}", answer.status());
+        Ok(answer.text().await?)
     }
 
     async fn location(&self, path: &str) -> anyhow::Result<String> {

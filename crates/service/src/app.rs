@@ -33,7 +33,10 @@ use crate::webhooks::Reach;
 pub(crate) use book::{BOOK_NAME_CHARS_MAX, BookDraft, BookPage, is_choice, jurisdictions};
 pub(crate) use door::{AdmittedCall, Presented, RequestId};
 pub(crate) use engine::DISCLAIMER;
-pub(crate) use jobs::{JobList, JobRequest, JobState, JobStatus, Jobs, Upload, scratch, work};
+pub(crate) use jobs::{
+    FailedRow, JobList, JobPage, JobPageRow, JobRequest, JobRowAnswer, JobRowFilter, JobRowState, JobState, JobStatus,
+    Jobs, RowPlace, Upload, scratch, work,
+};
 pub(crate) use journal::{JournalAnswer, JournalRequest};
 pub(crate) use quota::{Asker, QuotaStatus};
 use reader::Sought;
@@ -43,7 +46,8 @@ pub(crate) use reader::{Answer, Reader};
 use readiness::Readiness;
 pub(crate) use repeats::Repeats;
 pub(crate) use request::{BATCH_ITEMS_MAX, BatchRequest, Item, SingleRequest};
-pub(crate) use review::{COMMENT_BYTES_MAX, DecisionDraft, LikePreview, ReviewPage, TREATMENTS};
+use review::KEYS_MAX;
+pub(crate) use review::{COMMENT_BYTES_MAX, DecisionDraft, LikePreview, LogPage, ReviewPage, TREATMENTS};
 pub(crate) use setup::{
     Demo, endpoints, explorer, explorer_variable, knowledge, make_folder, open, reader, registry, store,
 };

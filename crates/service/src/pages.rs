@@ -4,6 +4,7 @@
 pub(crate) mod account;
 pub(crate) mod book;
 mod chart;
+mod deciding;
 mod extract;
 mod flow;
 mod frame;

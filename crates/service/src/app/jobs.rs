@@ -2,9 +2,11 @@
 //! the process; any instance that is free works on it.
 
 mod intake;
+mod marks;
 mod packed;
 mod places;
 mod results;
+mod rows;
 mod worker;
 
 use std::path::PathBuf;
@@ -23,6 +25,7 @@ use crate::store::JobRow;
 pub(crate) use intake::{JobRequest, Upload};
 use places::Places;
 pub(crate) use results::scratch;
+pub(crate) use rows::{FailedRow, JobPage, JobPageRow, JobRowAnswer, JobRowFilter, JobRowState, RowPlace};
 pub(crate) use worker::work;
 
 /// How long a job and its results are kept.
@@ -39,6 +42,8 @@ const DOWNLOADS_MAX: usize = 64;
 const DOWNLOADS_OF_OWNER_MAX: usize = 4;
 /// Jobs of one page.
 const PAGE_JOBS: i64 = 50;
+/// Parts whose marks are loaded at once.
+const PARTS_LOADED: i64 = 1_000;
 /// The rate of a job is that of the last minute.
 const RATE_SECONDS: i64 = 60;
 const SECOND_MILLIS: i64 = 1_000;

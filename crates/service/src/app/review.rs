@@ -8,13 +8,16 @@ use rand::distr::{Alphanumeric, SampleString as _};
 use super::App;
 use crate::error::ApiError;
 use crate::store::{
-    BookRow, Decision, DecisionRule, Likeness, NewDecision, ReviewCounts, ReviewCursor, ReviewFilter, ReviewRow, RowKey,
+    BookRow, Decision, DecisionRule, DecisionStep, Likeness, LogCursor, NewDecision, ReviewCounts, ReviewCursor,
+    ReviewFilter, ReviewRow, RowKey,
 };
 
 /// Rows of one page.
 pub(crate) const PAGE_ROWS: usize = 50;
+/// Lines of one page of the log.
+const LOG_ROWS: usize = 50;
 /// Rows that one form decides.
-const KEYS_MAX: usize = 200;
+pub(super) const KEYS_MAX: usize = 200;
 pub(crate) const COMMENT_BYTES_MAX: usize = 2_000;
 /// Bytes of a hash, an address, or anything that rows are found by.
 const TEXT_BYTES_MAX: usize = 200;
@@ -43,6 +46,15 @@ pub(crate) struct ReviewPage {
     pub(crate) rows: Vec<ReviewRow>,
     /// Where the next page begins.
     pub(crate) next: Option<ReviewCursor>,
+}
+
+/// A page of the log.
+#[derive(Debug)]
+pub(crate) struct LogPage {
+    pub(crate) book: BookRow,
+    pub(crate) steps: Vec<DecisionStep>,
+    /// Where the next page begins.
+    pub(crate) next: Option<LogCursor>,
 }
 
 /// What "decide all like this" would do.
@@ -173,6 +185,25 @@ impl App {
         gone.ok_or(ApiError::NotFound)
     }
 
+    /// A page of the log, the newest first, of rows whose hash has `hash` in it.
+    pub(crate) async fn decision_log(
+        &self,
+        person_id: &str,
+        book_id: &str,
+        hash: Option<&str>,
+        before: Option<&LogCursor>,
+    ) -> Result<LogPage, ApiError> {
+        let book = self.book(person_id, book_id).await?;
+        let limit = i64::try_from(LOG_ROWS).unwrap_or(i64::MAX).saturating_add(1);
+        let before_texts = before.into_iter().flat_map(|before| [before.hash.as_str(), before.wallet.as_str()]);
+        let is_plain = hash.into_iter().chain(before_texts).all(is_plain_text);
+        let found = if is_plain { self.store.decision_log(&book, hash, before, limit).await? } else { Vec::new() };
+        let has_more = found.len() > LOG_ROWS;
+        let steps: Vec<DecisionStep> = found.into_iter().take(LOG_ROWS).collect();
+        let next = steps.last().filter(|_| has_more).map(DecisionStep::cursor);
+        Ok(LogPage { book, steps, next })
+    }
+
     /// What was decided on a transaction in a book of the person's own, with the book's id.
     pub(crate) async fn decision_of(
         &self,
@@ -187,7 +218,7 @@ impl App {
         Ok(self.store.decision_of(person_id, &key).await?)
     }
 
-    fn decision(&self, draft: &DecisionDraft) -> Result<NewDecision, ApiError> {
+    pub(super) fn decision(&self, draft: &DecisionDraft) -> Result<NewDecision, ApiError> {
         let category =
             Category::parse(&draft.category).ok_or_else(|| ApiError::invalid_request("choose a category"))?;
         let treatment = match draft.treatment.as_str() {

@@ -112,7 +112,8 @@ async fn shown(
         }
         p { strong { (grouped(&counts.open.to_string())) } " rows wait for a person, " (grouped(&counts.waiting.to_string())) " for a signature; "
             (grouped(&counts.decided.to_string())) " are decided, and with " (grouped(&counts.disagreed.to_string())) " decisions the rules disagree. "
-            a href={ "/books/" (kept.book.id) "/review" } { "Review" } " · " a href={ "/books/" (kept.book.id) "/rules" } { "Rules" } }
+            a href={ "/books/" (kept.book.id) "/review" } { "Review" } " · " a href={ "/books/" (kept.book.id) "/rules" } { "Rules" }
+            " · " a href={ "/books/" (kept.book.id) "/log" } { "Log" } }
         p { strong { (grouped(&kept.jobs.to_string())) } " jobs, " (grouped(&kept.unfinished.to_string())) " of them unfinished." }
         @if let Some(jobs) = &jobs {
             section aria-labelledby="jobs" {

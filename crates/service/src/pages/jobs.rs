@@ -1,5 +1,6 @@
 //! Jobs: a whole table is uploaded, read while the person does something else, and downloaded as the file of a ledger or a tax tool.
 
+mod rows;
 mod status;
 mod upload;
 
@@ -17,6 +18,7 @@ use crate::app::{JobList, JobStatus};
 use crate::error::ApiError;
 use crate::rest::jobs::{ResultsQuery, download, format};
 use crate::web::Web;
+pub(crate) use rows::{decide, rows};
 use upload::UploadForm;
 
 /// Characters of a job's name that are shown: all of them.

@@ -1,6 +1,7 @@
 //! The review table of a book: rows that a person must look at, and what people decided. A decision is kept beside the engine's verdict and never
 //! changes it. The whole table is one form, and every filter and order an address: nothing here needs script.
 
+mod log;
 mod query;
 mod rules;
 mod table;
@@ -16,6 +17,7 @@ use crate::app::DecisionDraft;
 use crate::error::ApiError;
 use crate::store::RowKey;
 use crate::web::Web;
+pub(crate) use log::log;
 use query::ReviewQuery;
 pub(crate) use rules::{make_rule, remove_rule, rules};
 

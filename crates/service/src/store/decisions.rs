@@ -1,9 +1,11 @@
 //! What people make of the rows of a book: decisions, signatures, and rules that decide all rows like one. A decision stands beside the verdict and
 //! never changes it; every step is in the log.
 
+use std::collections::BTreeMap;
+
 use sqlx::QueryBuilder;
 
-use super::book_rows::{DECIDED, ReadRow, WAITING};
+use super::book_rows::{DECIDED, ReadRow, WAITING, latest, write_rows};
 use super::{BookRow, Store, StoreError, from_row, on};
 
 /// Rows that one transaction decides, which bounds how long callers wait for it.
@@ -43,20 +45,6 @@ pub struct Decision {
 
 from_row!(Decision: hash, wallet, category, treatment, comment, decided_by, decided_at, signed_by, signed_at);
 
-/// One line of the log.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DecisionStep {
-    pub what: String,
-    pub category: String,
-    pub treatment: String,
-    pub comment: String,
-    pub by_id: String,
-    pub at: i64,
-    pub rule_id: Option<String>,
-}
-
-from_row!(DecisionStep: what, category, treatment, comment, by_id, at, rule_id);
-
 /// What rows are alike in: read in the same way, of the same function of the same contract.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Likeness {
@@ -92,7 +80,7 @@ pub struct DecisionRule {
 from_row!(DecisionRule: id, chain, contract, function, read_category, read_treatment, category, treatment, comment, made_by, maker, made_at, decided);
 
 impl ReadRow {
-    pub(super) fn key(&self) -> RowKey {
+    pub fn key(&self) -> RowKey {
         RowKey { hash: self.hash.clone(), wallet: self.wallet.clone() }
     }
 }
@@ -311,6 +299,34 @@ impl Store {
         })
     }
 
+    /// Decides rows that a job has read, by the part of the job that each is in, whether or not the book keeps them: from now on it does. A row that it keeps
+    /// already stays as it was last read. How many were decided.
+    pub async fn decide_read_rows(
+        &self,
+        book: &BookRow,
+        job_id: &str,
+        rows: &BTreeMap<i64, Vec<ReadRow>>,
+        decision: &NewDecision,
+        by: &str,
+    ) -> Result<u64, StoreError> {
+        let all: Vec<RowKey> = latest(rows.values().flatten()).into_iter().map(ReadRow::key).collect();
+        if all.is_empty() {
+            return Ok(0);
+        }
+        let now = self.now().await?;
+        on!(self, store => {
+            let mut transaction = store.begin().await?;
+            let Some(needs_second) = lock_book!(store, transaction, &book.id) else { return Ok(0) };
+            for (part, rows) in rows {
+                let rows = latest(rows.iter());
+                write_rows!(transaction, &book.id, rows, (job_id, *part), now, "WHERE FALSE");
+            }
+            let decided = decide_rows!(transaction, &book.id, &all, decision, by, None, needs_second, now);
+            transaction.commit().await?;
+            Ok(decided)
+        })
+    }
+
     /// How many decisions were taken back. The log keeps them.
     pub async fn undo(&self, book: &BookRow, keys: &[RowKey], by: &str) -> Result<u64, StoreError> {
         if keys.is_empty() {
@@ -358,14 +374,20 @@ impl Store {
         })
     }
 
-    /// Everything that was done to a row, the oldest first.
-    pub async fn decision_log(&self, book: &BookRow, key: &RowKey) -> Result<Vec<DecisionStep>, StoreError> {
+    /// The rows of a book that somebody has decided, behind the one that `after` names; at most `limit`.
+    pub async fn decided_keys(
+        &self,
+        book_id: &str,
+        after: Option<&RowKey>,
+        limit: i64,
+    ) -> Result<Vec<RowKey>, StoreError> {
+        let (hash, wallet) = after.map_or(("", ""), |key| (&key.hash, &key.wallet));
         on!(self, store => {
-            let rows = sqlx::query_as(
-                "SELECT what, category, treatment, comment, by_id, at, rule_id FROM decision_log
-                 WHERE book_id = $1 AND hash = $2 AND wallet = $3 ORDER BY step",
+            let keys = sqlx::query_as(
+                "SELECT hash, wallet FROM decisions WHERE book_id = $1 AND (hash, wallet) > ($2, $3)
+                 ORDER BY hash, wallet LIMIT $4",
             );
-            Ok(rows.bind(&book.id).bind(&key.hash).bind(&key.wallet).fetch_all(store.pool()).await?)
+            Ok(keys.bind(book_id).bind(hash).bind(wallet).bind(limit).fetch_all(store.pool()).await?)
         })
     }
 

@@ -17,7 +17,7 @@ pub enum ReviewState {
     Disagreed,
     /// All of these.
     All,
-    /// Those that a person had to look at before the rules learned to read them, and none has.
+    /// Those that need no person and on which no decision stands: the rules have learned to read them, or a decision was taken back.
     Read,
 }
 
@@ -93,6 +93,8 @@ pub struct ReviewRow {
     pub category: String,
     pub treatment: String,
     pub confidence: i64,
+    /// The category is only what it leans to.
+    pub needs_review: bool,
     pub protocol: String,
     pub note: String,
     pub amounts: String,
@@ -109,7 +111,7 @@ pub struct ReviewRow {
     pub rule_id: Option<String>,
 }
 
-from_row!(ReviewRow: hash, wallet, chain, time, category, treatment, confidence, protocol, note, amounts, state, decided_category, decided_treatment, comment, decided_by, decider, decided_at, signer, signed_at, rule_id);
+from_row!(ReviewRow: hash, wallet, chain, time, category, treatment, confidence, needs_review, protocol, note, amounts, state, decided_category, decided_treatment, comment, decided_by, decider, decided_at, signer, signed_at, rule_id);
 
 impl ReviewRow {
     pub fn cursor(&self) -> ReviewCursor {
@@ -133,7 +135,8 @@ pub struct ReviewCounts {
     pub disagreed: i64,
 }
 
-const COLUMNS: &str = "hash, wallet, chain, time, category, treatment, confidence, protocol, note, amounts, state";
+const COLUMNS: &str =
+    "hash, wallet, chain, time, category, treatment, confidence, needs_review, protocol, note, amounts, state";
 
 /// One state of the page, in order. With the state named, each order is that of an index.
 macro_rules! push_part {

@@ -11,6 +11,7 @@ mod leaving;
 mod operator;
 mod owners;
 mod races;
+mod results;
 mod review_table;
 mod strangers;
 mod try_it;
@@ -114,6 +115,9 @@ impl Names {
             "/webhooks/{id}/events" => vec![("job.failed", "yes")],
             "/books/{id}/review" => {
                 vec![("row", &self.row), ("do", "decide"), ("category", "swap"), ("comment", "changed")]
+            }
+            "/jobs/{id}/rows" => {
+                vec![("row", "0:0"), ("do", "decide"), ("category", "swap"), ("comment", "changed")]
             }
             "/books/{id}/rules" => {
                 vec![("row", &self.row), ("do", "like"), ("category", "swap"), ("comment", "changed")]

@@ -1,5 +1,7 @@
 //! Rows of a book, what people decide on them, and the table that shows them.
 
+use std::collections::BTreeMap;
+
 use taxon::store::{
     BookRow, BookSettings, NewDecision, PartOutcome, ReadRow, ReviewFilter, ReviewRow, ReviewSort, ReviewState, RowKey,
     Store,
@@ -104,12 +106,79 @@ async fn a_row_is_decided_undone_and_nothing_is_lost() {
         assert_eq!(store.undo(&book, &keys, "b").await.unwrap(), 1);
         assert_eq!(store.undo(&book, &keys, "b").await.unwrap(), 0);
         assert_eq!(hashes(store, &book, ReviewState::Open).await, "h1 h2");
-        let log = store.decision_log(&book, &keys[0]).await.unwrap();
+        let log = store.decision_log(&book, Some("H1"), None, 9).await.unwrap();
         let told: Vec<_> =
-            log.iter().map(|step| (step.what.as_str(), step.category.as_str(), step.by_id.as_str())).collect();
-        assert_eq!(told, [("decided", "airdrop", "a"), ("decided", "gift", "b"), ("undone", "gift", "b")]);
+            log.iter().map(|step| (step.what.as_str(), step.category.as_str(), step.by_email.as_str())).collect();
+        let (a, b) = ("a@example.com", "b@example.com");
+        assert_eq!(
+            told,
+            [("undone", "gift", b), ("decided", "gift", b), ("decided", "airdrop", a)],
+            "the newest first"
+        );
         let counts = store.review_counts(&book).await.unwrap();
         assert_eq!((counts.open, counts.decided, counts.waiting, counts.disagreed), (2, 0, 0, 0));
+    }
+}
+
+#[tokio::test]
+async fn a_row_that_the_book_did_not_keep_is_decided_undone_and_signed_too() {
+    for engine in engines().await {
+        let (store, name) = (&engine.store, engine.name);
+        let plain = read("h3", "swap", "disposal");
+        let book = book(&engine, vec![row("h1"), plain.clone(), read("h4", "swap", "disposal")]).await;
+        // As the results of the job have them: one that waits, one that needs nobody, twice, in two parts.
+        let stale = ReadRow { confidence: 1, note: "older".to_owned(), ..row("h1") };
+        let rows = BTreeMap::from([(0, vec![stale, plain.clone(), plain.clone()]), (7, vec![plain.clone()])]);
+        let decided = store.decide_read_rows(&book, "first", &rows, &decision("airdrop", "mine"), "a").await.unwrap();
+        assert_eq!(decided, 2, "{name}");
+        let shown = table(store, &book, &ReviewFilter { state: ReviewState::Decided, ..ReviewFilter::default() }).await;
+        let told: Vec<_> = shown
+            .iter()
+            .map(|row| {
+                (row.hash.as_str(), row.category.as_str(), row.needs_review, row.confidence, row.comment.as_deref())
+            })
+            .collect();
+        let expected = [("h1", "unclassified", true, 40, Some("mine")), ("h3", "swap", false, 40, Some("mine"))];
+        assert_eq!(told, expected, "{name}: the row that was there stays as it was read");
+        assert_eq!(store.decisions(&book.id, &[key("h3")]).await.unwrap()[0].category, "airdrop", "exports tell it");
+        assert_eq!(store.decided_keys(&book.id, None, 9).await.unwrap(), [key("h1"), key("h3")]);
+        assert_eq!(store.decided_keys(&book.id, Some(&key("h1")), 9).await.unwrap(), [key("h3")]);
+        // A later job reads it as before: whoever decided had seen that.
+        reads(store, "a", "second", vec![plain.clone()]).await;
+        assert_eq!(hashes(store, &book, ReviewState::Decided).await, "h1 h3", "{name}");
+        reads(store, "a", "third", vec![read("h3", "gift", "non_taxable")]).await;
+        assert_eq!(hashes(store, &book, ReviewState::Disagreed).await, "h3", "{name}");
+        assert_eq!(store.undo(&book, &[key("h1"), key("h3")], "a").await.unwrap(), 2);
+        assert_eq!(
+            hashes(store, &book, ReviewState::Open).await,
+            "h1",
+            "{name}: what needs nobody is not in the queue"
+        );
+        assert_eq!(hashes(store, &book, ReviewState::Read).await, "h3", "{name}");
+
+        needs_second(store, &book, true).await;
+        let only = BTreeMap::from([(0, vec![read("h4", "swap", "disposal")])]);
+        let decided = store.decide_read_rows(&book, "first", &only, &decision("gift", ""), "a").await.unwrap();
+        assert_eq!((decided, hashes(store, &book, ReviewState::Waiting).await.as_str()), (1, "h4"), "{name}");
+        assert_eq!(store.sign(&book, &[key("h4")], "b").await.unwrap(), 1);
+        assert_eq!(hashes(store, &book, ReviewState::Decided).await, "h4", "{name}");
+
+        let none = BTreeMap::new();
+        assert_eq!(store.decide_read_rows(&book, "first", &none, &decision("gift", ""), "a").await.unwrap(), 0);
+        let gone = BookRow { id: "book-z".to_owned(), ..book.clone() };
+        assert_eq!(store.decide_read_rows(&gone, "first", &only, &decision("gift", ""), "a").await.unwrap(), 0);
+
+        // The log, a page at a time: each line once, the newest first.
+        let (mut lines, mut before) = (Vec::new(), None);
+        for _ in 0..9 {
+            let page = store.decision_log(&book, None, before.as_ref(), 2).await.unwrap();
+            let Some(last) = page.last() else { break };
+            before = Some(last.cursor());
+            lines.extend(page.iter().map(|line| format!("{} {} {}", line.hash, line.step, line.what)));
+        }
+        lines.sort_unstable();
+        let all = ["h1 1 decided", "h1 2 undone", "h3 1 decided", "h3 2 undone", "h4 1 decided", "h4 2 signed"];
+        assert_eq!(lines, all, "{name}");
     }
 }
 

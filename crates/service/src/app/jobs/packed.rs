@@ -1,6 +1,6 @@
 //! The rows of a part as they are stored: compressed, since a million of them are kept for a month.
 
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 
 use engine::{Account, TxHash};
 use flate2::Compression;
@@ -8,13 +8,10 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
 
+use super::marks::{Mark, Said, pack_marks, unpack_marks};
+
 /// More than a part of the longest answers has.
 const UNPACKED_BYTES_MAX: u64 = 256 << 20;
-const TIME_BYTES: usize = 8;
-/// The time of a row that is not read yet.
-const UNREAD: i64 = i64::MIN;
-/// The time of a row that could not be read: it sorts behind all others.
-const FAILED: i64 = i64::MAX;
 
 /// One transaction that a job asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,23 +34,23 @@ impl AskedRow {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RowAnswer {
     Unread,
-    Read { json: String, time: i64 },
-    Failed { json: String },
+    Read { json: String, time: i64, said: Option<Said> },
+    Failed { json: String, said: Option<Said> },
 }
 
 impl RowAnswer {
     pub(super) fn json(&self) -> &str {
         match self {
             Self::Unread => "",
-            Self::Read { json, .. } | Self::Failed { json } => json,
+            Self::Read { json, .. } | Self::Failed { json, .. } => json,
         }
     }
 
-    fn time(&self) -> i64 {
+    fn mark(&self) -> Mark {
         match self {
-            Self::Unread => UNREAD,
-            Self::Read { time, .. } => *time,
-            Self::Failed { .. } => FAILED,
+            Self::Unread => Mark::unread(),
+            Self::Read { time, said, .. } => Mark { time: *time, said: said.clone() },
+            Self::Failed { said, .. } => Mark::failed(said.clone()),
         }
     }
 }
@@ -85,31 +82,38 @@ pub(super) fn unpack_lines(bytes: &[u8]) -> io::Result<Vec<String>> {
     Ok(text.lines().map(str::to_owned).collect())
 }
 
-pub(super) fn pack_times(rows: &[RowAnswer]) -> Vec<u8> {
-    rows.iter().flat_map(|row| row.time().to_le_bytes()).collect()
+/// Only these lines of a part, each with its number; whatever is behind the last of them is not unpacked.
+pub(super) fn unpack_some(bytes: &[u8], wanted: &[u8]) -> io::Result<Vec<(u8, String)>> {
+    let Some(last) = wanted.iter().max() else { return Ok(Vec::new()) };
+    let lines = BufReader::new(GzDecoder::new(bytes).take(UNPACKED_BYTES_MAX)).lines();
+    let mut found = Vec::with_capacity(wanted.len());
+    for (at, line) in (0..=*last).zip(lines) {
+        let line = line?;
+        if wanted.contains(&at) {
+            found.push((at, line));
+        }
+    }
+    Ok(found)
+}
+
+/// What is known of the rows without their answers.
+pub(super) fn pack_known(rows: &[RowAnswer]) -> Vec<u8> {
+    pack_marks(&rows.iter().map(RowAnswer::mark).collect::<Vec<_>>())
 }
 
 /// What is known of the rows of a part that was worked on before.
-pub(super) fn unpack_answers(answers: &[u8], times: &[i64]) -> io::Result<Vec<RowAnswer>> {
+pub(super) fn unpack_answers(answers: &[u8], marks: &[u8]) -> io::Result<Vec<RowAnswer>> {
     let lines = unpack_lines(answers)?;
-    let rows = lines.into_iter().zip(times).map(|(json, time)| match *time {
-        UNREAD => RowAnswer::Unread,
-        FAILED => RowAnswer::Failed { json },
-        time => RowAnswer::Read { json, time },
+    let rows = lines.into_iter().zip(unpack_marks(marks)).map(|(json, mark)| {
+        if !mark.is_read() {
+            return RowAnswer::Unread;
+        }
+        let is_failed = mark.is_failed();
+        let Mark { time, said } = mark;
+        let said = said.or_else(|| Said::of_json(&json));
+        if is_failed { RowAnswer::Failed { json, said } } else { RowAnswer::Read { json, time, said } }
     });
     Ok(rows.collect())
-}
-
-pub(super) fn unpack_times(bytes: &[u8]) -> Vec<i64> {
-    bytes.chunks_exact(TIME_BYTES).filter_map(|bytes| bytes.try_into().ok().map(i64::from_le_bytes)).collect()
-}
-
-pub(super) fn is_read(time: i64) -> bool {
-    time != UNREAD
-}
-
-pub(super) fn is_failed(time: i64) -> bool {
-    time == FAILED
 }
 
 #[cfg(test)]
@@ -118,19 +122,28 @@ mod tests {
 
     #[test]
     fn rows_come_back_as_they_were() {
+        let json = r#"{"hash":"0x1","category":"swap","treatment":"disposal","needs_review":false}"#.to_owned();
+        let error = r#"{"hash":"0x2","error":"tx_not_found"}"#.to_owned();
         let rows = [
-            RowAnswer::Read { json: "{\"a\":1}".to_owned(), time: 1_700_000_000 },
+            RowAnswer::Read { said: Said::of_json(&json), json, time: 1_700_000_000 },
             RowAnswer::Unread,
-            RowAnswer::Failed { json: "{\"error\":\"tx_not_found\"}".to_owned() },
+            RowAnswer::Failed { said: Said::of_json(&error), json: error },
         ];
-        let times = unpack_times(&pack_times(&rows));
-        assert_eq!(unpack_answers(&pack_answers(&rows).unwrap(), &times).unwrap(), rows);
+        let answers = pack_answers(&rows).unwrap();
+        assert_eq!(unpack_answers(&answers, &pack_known(&rows)).unwrap(), rows);
+        let times: Vec<u8> = rows.iter().flat_map(|row| row.mark().time.to_le_bytes()).collect();
         assert_eq!(
-            times.iter().map(|time| (is_read(*time), is_failed(*time))).collect::<Vec<_>>(),
-            [(true, false), (false, false), (true, true)]
+            unpack_answers(&answers, &times).unwrap(),
+            rows,
+            "what an earlier version left says itself what it is"
+        );
+        assert_eq!(
+            unpack_some(&answers, &[2, 0, 7]).unwrap(),
+            [(0, rows[0].json().to_owned()), (2, rows[2].json().to_owned()),]
         );
         let asked = [AskedRow { hash: "0x1".to_owned(), chain: None, wallet: Some("0x2".to_owned()) }];
         assert_eq!(unpack_asked(&pack_asked(&asked).unwrap()).unwrap(), asked);
         assert!(unpack_asked(b"rubbish").is_err() && unpack_lines(b"rubbish").is_err());
+        assert!(unpack_some(b"rubbish", &[0]).is_err());
     }
 }

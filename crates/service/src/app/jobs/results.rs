@@ -13,15 +13,14 @@ use serde::Deserialize;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
-use super::packed::{is_failed, is_read, unpack_lines, unpack_times};
-use super::time;
+use super::marks::{is_failed, is_read, unpack_times};
+use super::packed::unpack_lines;
+use super::{PARTS_LOADED, time};
 use crate::app::book::chart_of;
 use crate::app::{App, BATCH_ITEMS_MAX};
 use crate::error::ApiError;
 use crate::store::{BookRow, Decision, RowKey, Store};
 
-/// Parts whose times are loaded at once.
-const PARTS_LOADED: i64 = 1_000;
 /// Parts that are held unpacked: those whose rows are next to each other in time are often next to each other in the table.
 const PARTS_HELD: usize = 16;
 const PIECE_BYTES: usize = 64 << 10;
@@ -97,7 +96,7 @@ impl App {
             first = last.number.saturating_add(1);
             for part in &parts {
                 let (Some(times), Ok(number)) = (&part.times, u32::try_from(part.number)) else { continue };
-                let times = unpack_times(times).into_iter().zip(0_u8..).filter(|(time, _)| is_read(*time));
+                let times = unpack_times(times).into_iter().zip(0..=u8::MAX).filter(|(time, _)| is_read(*time));
                 places.extend(times.map(|(time, at)| Place { time, part: number, at }));
             }
         }

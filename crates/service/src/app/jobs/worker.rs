@@ -14,7 +14,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::JobOptions;
-use super::packed::{AskedRow, RowAnswer, pack_answers, pack_times, unpack_answers, unpack_asked, unpack_times};
+use super::marks::Said;
+use super::packed::{AskedRow, RowAnswer, pack_answers, pack_known, unpack_answers, unpack_asked};
 use crate::app::{App, Item, RequestId};
 use crate::auth::Caller;
 use crate::error::ApiError;
@@ -270,7 +271,7 @@ impl Worker {
         let shift = u32::try_from(part.tries).unwrap_or(u32::MAX);
         let outcome = PartOutcome {
             answers: packed,
-            times: pack_times(&answers),
+            times: pack_known(&answers),
             is_done: !answers.contains(&RowAnswer::Unread),
             pause: PAUSE.saturating_mul(1_u32.checked_shl(shift).unwrap_or(u32::MAX)).min(PAUSE_MAX),
             read: tally.read,
@@ -304,7 +305,7 @@ async fn has_quota(app: &App, payer: &Payer) -> bool {
 fn unpacked(part: &HeldPart) -> Option<(Vec<AskedRow>, Vec<RowAnswer>)> {
     let asked = unpack_asked(&part.asked).ok()?;
     let mut answers = match (&part.answers, &part.times) {
-        (Some(answers), Some(times)) => unpack_answers(answers, &unpack_times(times)).ok()?,
+        (Some(answers), Some(times)) => unpack_answers(answers, times).ok()?,
         _ => Vec::new(),
     };
     answers.resize(asked.len(), RowAnswer::Unread);
@@ -328,7 +329,7 @@ impl Tally {
             None => {
                 self.read = self.read.saturating_add(1);
                 self.reviews = self.reviews.saturating_add(i64::from(row.needs_review));
-                RowAnswer::Read { json, time: seconds(row) }
+                RowAnswer::Read { json, time: seconds(row), said: Some(Said::of(row)) }
             }
             Some(error) if error == ApiError::QuotaExceeded.code() => {
                 self.refused = self.refused.saturating_add(1);
@@ -337,7 +338,7 @@ impl Tally {
             Some(error) if !is_last_try && may_pass(error) => RowAnswer::Unread,
             Some(_) => {
                 self.failed = self.failed.saturating_add(1);
-                RowAnswer::Failed { json }
+                RowAnswer::Failed { json, said: Some(Said::of(row)) }
             }
         }
     }

@@ -39,6 +39,7 @@ pub(super) fn drawn(job: &JobStatus) -> Markup {
         p { a href="/jobs" { "All jobs" } @if let Some(book) = &job.book { " · " a href={ "/books/" (book) } { "Its book" } } }
         h1 { (name(job)) }
         (progress(job))
+        p { a href={ "/jobs/" (job.id) "/rows" } { "Results" } ": every row, to be filtered and decided." }
         @if is_open(job.state) { noscript { p { a href={ "/jobs/" (job.id) } { "Look again how far it is" } } } }
         section aria-labelledby="files" {
             h2 id="files" { "Downloads" }

@@ -10,7 +10,7 @@ pub(super) const STATES: [(&str, &str, ReviewState); 6] = [
     ("disagreed", "Disagreed", ReviewState::Disagreed),
     ("decided", "Decided", ReviewState::Decided),
     ("all", "All of these", ReviewState::All),
-    ("read", "Read by newer rules", ReviewState::Read),
+    ("read", "Read by the rules", ReviewState::Read),
 ];
 
 pub(super) const SORTS: [(&str, ReviewSort); 5] = [

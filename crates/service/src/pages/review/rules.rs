@@ -6,9 +6,9 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::PostedRows;
-use super::table::{day, person};
 use crate::app::LikePreview;
 use crate::pages::book::name;
+use crate::pages::deciding::{day, person};
 use crate::pages::extract::{PostedForm, SignedIn};
 use crate::pages::frame::{PageError, page, proof};
 use crate::pages::parts::{grouped, harmless, shortened, spoken};

@@ -2,16 +2,15 @@
 
 use engine::Treatments;
 use engine::category::TABLE;
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use maud::{Markup, html};
 
 use super::PostedRows;
 use super::query::{ReviewQuery, SORTS, STATES};
-use crate::app::{COMMENT_BYTES_MAX, ReviewPage, TREATMENTS};
+use crate::app::ReviewPage;
 use crate::pages::book::name;
+use crate::pages::deciding::{date, day, fields, person, reading, verdict};
 use crate::pages::frame::proof;
-use crate::pages::parts::{grouped, harmless, shortened, spoken, treatment_words};
+use crate::pages::parts::{grouped, harmless, shortened, spoken};
 use crate::pages::visitor::Visitor;
 use crate::store::{BookRow, ReviewRow, ReviewState};
 
@@ -21,7 +20,6 @@ const COMMENT_CHARS_MAX: usize = 80;
 const PROTOCOL_CHARS_MAX: usize = 40;
 const AMOUNTS_CHARS_MAX: usize = 120;
 const FILTER_CHARS_MAX: usize = 128;
-const EMAIL_CHARS_MAX: usize = 80;
 
 pub(super) fn drawn(
     visitor: &Visitor,
@@ -33,7 +31,7 @@ pub(super) fn drawn(
 ) -> Markup {
     let book = &page.book;
     html! {
-        p { a href={ "/books/" (book.id) } { (name(book)) } " · " a href={ "/books/" (book.id) "/rules" } { "Rules" } }
+        p { a href={ "/books/" (book.id) } { (name(book)) } " · " a href={ "/books/" (book.id) "/rules" } { "Rules" } " · " a href={ "/books/" (book.id) "/log" } { "Log" } }
         h1 { "Review" }
         (states(page, wanted))
         (filters(book, wanted))
@@ -131,18 +129,12 @@ fn line(row: &ReviewRow, person_id: &str, book: &BookRow, typed: Option<&PostedR
             td { code { (shortened(&row.wallet)) } }
             td { bdi.stranger { (harmless(&row.amounts, AMOUNTS_CHARS_MAX)) } }
             td { bdi.stranger { (harmless(&row.protocol, PROTOCOL_CHARS_MAX)) } }
-            td { (verdict(&row.category, &row.treatment)) }
+            td { (reading(&row.category, &row.treatment, row.needs_review)) }
             td { (row.confidence) }
             td { bdi.stranger { (harmless(&row.note, NOTE_CHARS_MAX)) } }
             td { (decision(row, person_id)) }
         }
     }
-}
-
-/// A category and what it comes to; nothing behind it where that is left to a person.
-fn verdict(category: &str, treatment: &str) -> Markup {
-    let words = TREATMENTS.iter().find(|known| known.name() == treatment).map(|known| treatment_words(*known));
-    html! { (spoken(&harmless(category, PROTOCOL_CHARS_MAX))) @if let Some(words) = words { br; span.hint { (words) } } }
 }
 
 fn decision(row: &ReviewRow, person_id: &str) -> Markup {
@@ -166,40 +158,12 @@ fn decision(row: &ReviewRow, person_id: &str) -> Markup {
     }
 }
 
-/// Whoever has left has no address any more.
-pub(super) fn person(email: &str) -> String {
-    if email.contains('@') { harmless(email, EMAIL_CHARS_MAX) } else { "somebody who has left".to_owned() }
-}
-
-pub(super) fn day(millis: i64) -> String {
-    Timestamp::from_millisecond(millis).map(|at| at.strftime("%Y-%m-%d").to_string()).unwrap_or_default()
-}
-
-/// In the book's own time zone.
-pub(super) fn date(seconds: i64, time_zone: &str) -> Markup {
-    if seconds == 0 {
-        return html! { span.quiet { "no date" } };
-    }
-    let zone = TimeZone::get(time_zone).unwrap_or(TimeZone::UTC);
-    let at = Timestamp::from_second(seconds).unwrap_or_default().to_zoned(zone);
-    html! { time datetime=(at.timestamp()) { (at.strftime("%Y-%m-%d %H:%M")) } }
-}
-
 fn deciding(book: &BookRow, typed: Option<&PostedRows>, treatments: &Treatments) -> Markup {
     let draft = typed.map(|typed| typed.draft.clone()).unwrap_or_default();
-    let comment: Vec<String> = draft.comment.lines().map(|line| harmless(line, COMMENT_BYTES_MAX)).collect();
     html! {
         fieldset.deciding {
             legend { "With the chosen rows" }
-            label { "Category" select name="category" {
-                option value="" { "choose" }
-                @for known in TABLE { option value=(known.name) selected[known.name == draft.category] { (known.name) ", " (treatments.row(known.category).treatment.name()) } }
-            } }
-            label { "Treatment" select name="treatment" {
-                option value="" { "the category's own" }
-                @for known in TREATMENTS { option value=(known.name()) selected[known.name() == draft.treatment] { (treatment_words(known)) } }
-            } }
-            label { "Comment" textarea name="comment" rows="2" maxlength=(COMMENT_BYTES_MAX) { (comment.join("\n")) } }
+            (fields(&draft, treatments))
             button name="do" value="decide" { "Decide" }
             " " button.plain name="do" value="like" { "Decide all like this…" }
             @if book.needs_second { " " button.plain name="do" value="sign" { "Sign" } }

@@ -48,6 +48,12 @@ async fn hostile_token_names_are_harmless_on_every_page() {
         let table = person.get("/review").await.location().to_owned();
         let review = until(&mut person, &table, |page| page.has("name=\"row\" value=\"0x")).await;
         harmless(&review.text, "/review");
+        let hashes = format!("{}\n{}\n", scenario.named("token_transfer").hash, scenario.named("v2_swap_tokens").hash);
+        let job = person.submit("/jobs", "/jobs", &[("file", &hashes), ("chain", "local")]).await.location().to_owned();
+        until(&mut person, &job, |page| page.has(">Finished<")).await;
+        let results = person.get(&format!("{job}/rows")).await;
+        assert!(results.has("name=\"row\" value=\"0:1\""), "{}", results.text);
+        harmless(&results.text, "the results of a job");
         harmless(&person.get("/usage").await.text, "/usage");
         assert_eq!(person.get("/usage.csv").await.status, 200);
     }
