@@ -43,9 +43,9 @@ impl ReadRow {
 }
 
 /// Each hash and wallet once, the last counts; sorted, so that two who write the same rows wait for each other instead of locking each other out.
-pub(super) fn latest<'a>(rows: impl Iterator<Item = &'a ReadRow>) -> Vec<&'a ReadRow> {
+pub(super) fn latest<'a>(rows: impl IntoIterator<Item = &'a ReadRow>) -> Vec<&'a ReadRow> {
     let latest: BTreeMap<(&str, &str), &ReadRow> =
-        rows.map(|row| ((row.hash.as_str(), row.wallet.as_str()), row)).collect();
+        rows.into_iter().map(|row| ((row.hash.as_str(), row.wallet.as_str()), row)).collect();
     latest.into_values().collect()
 }
 

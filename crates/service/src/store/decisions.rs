@@ -1,8 +1,6 @@
 //! What people make of the rows of a book: decisions, signatures, and rules that decide all rows like one. A decision stands beside the verdict and
 //! never changes it; every step is in the log.
 
-use std::collections::BTreeMap;
-
 use sqlx::QueryBuilder;
 
 use super::book_rows::{DECIDED, ReadRow, WAITING, latest, write_rows};
@@ -299,17 +297,18 @@ impl Store {
         })
     }
 
-    /// Decides rows that a job has read, by the part of the job that each is in, whether or not the book keeps them: from now on it does. A row that it keeps
+    /// Decides rows that a job has read, whether or not the book keeps them: from now on it does. A row that it keeps
     /// already stays as it was last read. How many were decided.
     pub async fn decide_read_rows(
         &self,
         book: &BookRow,
         job_id: &str,
-        rows: &BTreeMap<i64, Vec<ReadRow>>,
+        rows: &[ReadRow],
         decision: &NewDecision,
         by: &str,
     ) -> Result<u64, StoreError> {
-        let all: Vec<RowKey> = latest(rows.values().flatten()).into_iter().map(ReadRow::key).collect();
+        let rows = latest(rows);
+        let all: Vec<RowKey> = rows.iter().map(|row| row.key()).collect();
         if all.is_empty() {
             return Ok(0);
         }
@@ -317,10 +316,7 @@ impl Store {
         on!(self, store => {
             let mut transaction = store.begin().await?;
             let Some(needs_second) = lock_book!(store, transaction, &book.id) else { return Ok(0) };
-            for (part, rows) in rows {
-                let rows = latest(rows.iter());
-                write_rows!(transaction, &book.id, rows, (job_id, *part), now, "WHERE FALSE");
-            }
+            write_rows!(transaction, &book.id, rows, job_id, now, "WHERE FALSE");
             let decided = decide_rows!(transaction, &book.id, &all, decision, by, None, needs_second, now);
             transaction.commit().await?;
             Ok(decided)

@@ -1,7 +1,5 @@
 //! Rows of a book, what people decide on them, and the table that shows them.
 
-use std::collections::BTreeMap;
-
 use taxon::store::{
     BookRow, BookSettings, NewDecision, PartOutcome, ReadRow, ReviewFilter, ReviewRow, ReviewSort, ReviewState, RowKey,
     Store,
@@ -128,7 +126,7 @@ async fn a_row_that_the_book_did_not_keep_is_decided_undone_and_signed_too() {
         let book = book(&engine, vec![row("h1"), plain.clone(), read("h4", "swap", "disposal")]).await;
         // As the results of the job have them: one that waits, one that needs nobody, twice, in two parts.
         let stale = ReadRow { confidence: 1, note: "older".to_owned(), ..row("h1") };
-        let rows = BTreeMap::from([(0, vec![stale, plain.clone(), plain.clone()]), (7, vec![plain.clone()])]);
+        let rows = [stale, plain.clone(), plain.clone(), ReadRow { part: 7, ..plain.clone() }];
         let decided = store.decide_read_rows(&book, "first", &rows, &decision("airdrop", "mine"), "a").await.unwrap();
         assert_eq!(decided, 2, "{name}");
         let shown = table(store, &book, &ReviewFilter { state: ReviewState::Decided, ..ReviewFilter::default() }).await;
@@ -157,14 +155,13 @@ async fn a_row_that_the_book_did_not_keep_is_decided_undone_and_signed_too() {
         assert_eq!(hashes(store, &book, ReviewState::Read).await, "h3", "{name}");
 
         needs_second(store, &book, true).await;
-        let only = BTreeMap::from([(0, vec![read("h4", "swap", "disposal")])]);
+        let only = [read("h4", "swap", "disposal")];
         let decided = store.decide_read_rows(&book, "first", &only, &decision("gift", ""), "a").await.unwrap();
         assert_eq!((decided, hashes(store, &book, ReviewState::Waiting).await.as_str()), (1, "h4"), "{name}");
         assert_eq!(store.sign(&book, &[key("h4")], "b").await.unwrap(), 1);
         assert_eq!(hashes(store, &book, ReviewState::Decided).await, "h4", "{name}");
 
-        let none = BTreeMap::new();
-        assert_eq!(store.decide_read_rows(&book, "first", &none, &decision("gift", ""), "a").await.unwrap(), 0);
+        assert_eq!(store.decide_read_rows(&book, "first", &[], &decision("gift", ""), "a").await.unwrap(), 0);
         let gone = BookRow { id: "book-z".to_owned(), ..book.clone() };
         assert_eq!(store.decide_read_rows(&gone, "first", &only, &decision("gift", ""), "a").await.unwrap(), 0);
 

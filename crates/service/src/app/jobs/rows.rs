@@ -125,7 +125,7 @@ impl App {
     pub(crate) async fn undo_job_rows(&self, owner_id: &str, id: &str, chosen: &[(i64, u8)]) -> Result<u64, ApiError> {
         let (job, book) = self.job_and_book(owner_id, id).await?;
         let (book, rows) = self.chosen_rows(&job, book, chosen).await?;
-        let keys: Vec<RowKey> = rows.into_values().flatten().map(|row| row.key()).collect();
+        let keys: Vec<RowKey> = rows.iter().map(ReadRow::key).collect();
         Ok(self.store.undo(&book, &keys, owner_id).await?)
     }
 
@@ -138,13 +138,13 @@ impl App {
         Ok((job, book))
     }
 
-    /// What the chosen rows were read as, by part.
+    /// What the chosen rows were read as.
     async fn chosen_rows(
         &self,
         job: &JobRow,
         book: Option<BookRow>,
         chosen: &[(i64, u8)],
-    ) -> Result<(BookRow, BTreeMap<i64, Vec<ReadRow>>), ApiError> {
+    ) -> Result<(BookRow, Vec<ReadRow>), ApiError> {
         let book =
             book.ok_or_else(|| ApiError::invalid_request("this job is in no book, so nothing is decided on it"))?;
         if chosen.is_empty() {
@@ -156,10 +156,10 @@ impl App {
         let places: Vec<RowPlace> =
             chosen.iter().map(|(part, at)| RowPlace { time: 0, part: *part, at: *at }).collect();
         let answers = self.answers_at(&job.id, &places).await?;
-        let mut rows: BTreeMap<i64, Vec<ReadRow>> = BTreeMap::new();
+        let mut rows = Vec::with_capacity(chosen.len());
         for (part, at) in chosen {
             match answers.get(&(*part, *at)) {
-                Some(JobRowAnswer::Read(row)) => rows.entry(*part).or_default().push(ReadRow::clone(row)),
+                Some(JobRowAnswer::Read(row)) => rows.push(ReadRow { part: *part, ..ReadRow::clone(row) }),
                 Some(JobRowAnswer::Failed(_)) => {
                     return Err(ApiError::invalid_request("a row that was not read cannot be decided"));
                 }
