@@ -379,11 +379,16 @@ impl Store {
     ) -> Result<Vec<RowKey>, StoreError> {
         let (hash, wallet) = after.map_or(("", ""), |key| (&key.hash, &key.wallet));
         on!(self, store => {
-            let keys = sqlx::query_as(
-                "SELECT hash, wallet FROM decisions WHERE book_id = $1 AND (hash, wallet) > ($2, $3)
-                 ORDER BY hash, wallet LIMIT $4",
+            // In one text, since handing over row by row takes longer than finding them. Neither has a space or a colon in it.
+            let keys = sqlx::query_scalar(
+                "SELECT string_agg(hash || ':' || wallet, ' ' ORDER BY hash, wallet) FROM (
+                     SELECT hash, wallet FROM decisions WHERE book_id = $1 AND (hash, wallet) > ($2, $3)
+                     ORDER BY hash, wallet LIMIT $4) AS page",
             );
-            Ok(keys.bind(book_id).bind(hash).bind(wallet).bind(limit).fetch_all(store.pool()).await?)
+            let keys: Option<String> =
+                keys.bind(book_id).bind(hash).bind(wallet).bind(limit).fetch_one(store.pool()).await?;
+            let keys = keys.iter().flat_map(|keys| keys.split(' ')).filter_map(|key| key.split_once(':'));
+            Ok(keys.map(|(hash, wallet)| RowKey { hash: hash.to_owned(), wallet: wallet.to_owned() }).collect())
         })
     }
 
