@@ -23,6 +23,8 @@ const COLUMNS_MAX: usize = 1_024;
 const ROW_BYTES_MAX: usize = 1 << 20;
 /// Rows that could not be read and are told one by one; the others are counted.
 const REFUSALS_TOLD_MAX: usize = 100;
+/// Names of columns that are told.
+const NAMES_TOLD_MAX: usize = 40;
 /// What is shown of a cell that is no hash.
 const SHOWN_CHARS_MAX: usize = 80;
 
@@ -63,6 +65,8 @@ pub struct Columns {
     pub hash: String,
     pub chain: Option<String>,
     pub wallet: Option<String>,
+    /// What the columns are called, the first 40: any may be named instead.
+    pub names: Vec<String>,
 }
 
 /// A row that could not be read.

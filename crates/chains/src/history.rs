@@ -88,6 +88,29 @@ pub enum HistoryError {
     ManyAccounts(usize),
 }
 
+impl HistoryError {
+    /// Whether the same question may be answered later.
+    pub fn may_pass(self) -> bool {
+        match self {
+            Self::Explorer { fault, .. } => match fault {
+                ExplorerFault::Unreachable | ExplorerFault::Timeout | ExplorerFault::Limited | ExplorerFault::Unreadable => true,
+                ExplorerFault::InvalidAddress | ExplorerFault::Forbidden | ExplorerFault::UnknownAction => false,
+            },
+            // Blocks that were replaced while they were listed.
+            Self::Node { .. } | Self::Unordered { .. } | Self::Vanished { .. } => true,
+            Self::NotServed
+            | Self::NoExplorer
+            | Self::OtherFamily
+            | Self::Repeated { .. }
+            | Self::CrowdedBlock { .. }
+            | Self::Row { .. }
+            | Self::ManyPages { .. }
+            | Self::ManyHashes
+            | Self::ManyAccounts(_) => false,
+        }
+    }
+}
+
 fn fault_in_words(fault: ExplorerFault) -> &'static str {
     match fault {
         ExplorerFault::InvalidAddress => "the explorer's address is no http or https address",

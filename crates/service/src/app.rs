@@ -14,6 +14,7 @@ mod request;
 mod review;
 mod setup;
 mod tables;
+pub(crate) mod wallets;
 mod webhooks;
 
 use std::collections::BTreeMap;
@@ -33,7 +34,9 @@ use crate::webhooks::Reach;
 pub(crate) use book::{BOOK_NAME_CHARS_MAX, BookDraft, BookPage, is_choice, jurisdictions};
 pub(crate) use door::{AdmittedCall, Presented, RequestId};
 pub(crate) use engine::DISCLAIMER;
-pub(crate) use jobs::{JobList, JobRequest, JobState, JobStatus, Jobs, Upload, scratch, work};
+pub(crate) use jobs::{
+    JOB_WALLETS_MAX, JobList, JobRequest, JobState, JobStatus, Jobs, PreviewRow, Upload, WalletsRequest, scratch, work,
+};
 pub(crate) use journal::{JournalAnswer, JournalRequest};
 pub(crate) use quota::{Asker, QuotaStatus};
 use reader::Sought;

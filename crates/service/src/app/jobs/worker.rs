@@ -8,8 +8,8 @@ use chains::UPSTREAM_CODES;
 use engine::Classification;
 use tokio_util::sync::CancellationToken;
 
-use super::JobOptions;
 use super::packed::{AskedRow, RowAnswer, pack_answers, pack_times, unpack_answers, unpack_asked, unpack_times};
+use super::{JobOptions, NO_KEY, listing};
 use crate::app::{App, Item, RequestId};
 use crate::auth::Caller;
 use crate::error::ApiError;
@@ -32,13 +32,12 @@ const QUOTA_POLLED_EVERY: Duration = Duration::from_secs(10);
 
 const NO_QUOTA: &str =
     "the owner's pool of this period is used up; the job goes on when the next period begins or the pool grows";
-const NO_KEY: &str = "the key that brought the job was revoked";
 const NO_ANSWER: &str = "what the job asks for cannot be read back";
 
 /// Works until `stop`; parts that are in work then are finished first.
 pub(crate) async fn work(app: Arc<App>, stop: CancellationToken) {
     let workers = (0..WORKERS).map(|_| Worker::new(&app).run(&stop));
-    futures_util::future::join_all(workers).await;
+    tokio::join!(futures_util::future::join_all(workers), listing::look_up(&app, &stop));
 }
 
 struct Worker {
@@ -256,7 +255,7 @@ fn seconds(row: &Classification) -> i64 {
 
 impl App {
     /// Who pays for a job now; nobody where its key was revoked or its owner has left.
-    async fn job_caller(&self, job: &JobRow) -> Result<Option<Arc<Caller>>, ApiError> {
+    pub(super) async fn job_caller(&self, job: &JobRow) -> Result<Option<Arc<Caller>>, ApiError> {
         if job.key_id.is_empty() {
             let owner = self.store.owner(&job.owner_id).await?;
             return Ok(owner.map(|owner| Arc::new(self.auth.owner_caller(&owner))));
