@@ -75,7 +75,7 @@ impl WalletsForm {
         let wallets: Vec<String> = self.addresses().map(|wallet| harmless(wallet, ADDRESS_CHARS_MAX)).collect();
         html! {
             @if chains.is_empty() {
-                p { "No chain that is served here lists what a wallet did. " a href="/docs/bulk#wallets" { "What that needs" } "." }
+                p { "No chain that is served here lists what a wallet did. " a href="/docs/bulk#a-wallet" { "What that needs" } "." }
             } @else {
                 form.try method="post" action="/jobs/wallets" {
                     (proof(visitor))
