@@ -81,10 +81,14 @@ pub(crate) fn searches(reader: &Reader, wallets: &[Account], named: Option<&Chai
             return Err(SearchError::OtherFamily(chain.name.clone()));
         }
     }
+    let lists = |slug: &str| reader.upstreams.that_list_accounts().any(|chain| chain.slug == slug);
     let mut searches = Searches::default();
     for wallet in wallets {
         let family = family(wallet);
         if let Some(chain) = named.filter(|chain| chain.family == family) {
+            if !lists(&chain.slug) {
+                return Err(SearchError::NoExplorerOf { wallet: *wallet, chain: chain.slug.clone() });
+            }
             searches.pairs.push((*wallet, chain.slug.clone()));
             continue;
         }

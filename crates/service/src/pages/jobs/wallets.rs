@@ -8,7 +8,7 @@ use super::upload::{book_choice, choices};
 use super::{Forms, ListQuery, shown};
 use crate::app::wallets::{Found, LISTS_TOLD_MAX};
 use crate::app::{JOB_WALLETS_MAX, WalletsRequest, is_choice};
-use crate::pages::extract::{LongForm, SignedIn};
+use crate::pages::extract::{PostedForm, SignedIn};
 use crate::pages::frame::{PageError, proof};
 use crate::pages::parts::{grouped, harmless, prose, text};
 use crate::pages::visitor::Visitor;
@@ -32,8 +32,9 @@ pub(super) struct WalletsForm {
 }
 
 impl WalletsForm {
-    /// A field that nobody knows is ignored.
-    fn read(fields: Vec<(String, String)>) -> Self {
+    /// Nothing where it is another form. A field that nobody knows is ignored.
+    fn read(fields: Vec<(String, String)>) -> Option<Self> {
+        fields.iter().find(|(field, _)| field == "wallets")?;
         let mut form = Self::default();
         for (field, value) in fields {
             match field.as_str() {
@@ -48,7 +49,7 @@ impl WalletsForm {
                 _ => {}
             }
         }
-        form
+        Some(form)
     }
 
     fn request(&self) -> WalletsRequest {
@@ -103,11 +104,11 @@ impl WalletsForm {
 pub(crate) async fn create(
     State(web): State<Web>,
     signed_in: SignedIn,
-    LongForm(fields): LongForm<Vec<(String, String)>>,
+    PostedForm(fields): PostedForm<Vec<(String, String)>>,
 ) -> Result<Response, PageError> {
     let SignedIn { visitor, person } = &signed_in;
+    let form = WalletsForm::read(fields).ok_or(PageError::Form)?;
     let call = web.app.admit(web.app.signed_in(person).await?, visitor.request_id.clone()).await?;
-    let form = WalletsForm::read(fields);
     match web.app.take_wallets(&call, form.request()).await {
         Ok(job) => Ok(Redirect::to(&format!("/jobs/{}", job.id)).into_response()),
         Err(error) => {
