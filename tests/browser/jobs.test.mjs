@@ -137,7 +137,7 @@ test("wallets", async (t) => {
       window.isSame = true;
     });
     node.lists = true;
-    await page.getByText("Ready to start").waitFor();
+    await page.locator("#progress").getByText("Ready to start").waitFor();
     await page.getByText("1 transactions; none is read").waitFor();
     await page.getByRole("cell", { name: WALLET }).first().waitFor();
     assert.ok(await page.evaluate(() => window.isSame), "without loading the page again");
@@ -156,7 +156,7 @@ async function upload(page, name, text) {
 
 /** What was understood is seen, and it is started. */
 async function start(page) {
-  await page.getByText("Ready to start").waitFor();
+  await page.locator("#progress").getByText("Ready to start").waitFor();
   await page.getByRole("button", { name: "Start reading" }).click();
   await page.getByRole("heading", { name: "Downloads" }).waitFor();
 }

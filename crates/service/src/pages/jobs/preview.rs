@@ -20,7 +20,7 @@ pub(super) fn drawn(visitor: &Visitor, job: &JobStatus, first: &[PreviewRow]) ->
     html! {
         section aria-labelledby="first" {
             h2 id="first" { "What will be read" }
-            div.wide { table {
+            div.wide role="region" tabindex="0" aria-labelledby="first" { table {
                 thead { tr { th { "Transaction" } th { "Chain" } th { "As seen by" } } }
                 tbody { @for row in first { tr {
                     td { code { (harmless(&row.hash, HASH_CHARS_MAX)) } }

@@ -129,7 +129,7 @@ pub(super) fn found(found: &Found) -> Markup {
             h2 id="found" { "What was found" }
             p { (grouped(&found.count.to_string())) " transactions, from " (text(&day(&found.from, "the beginning"))) " to " (text(&day(&found.to, "now"))) "." }
             @if !found.wallets.is_empty() {
-                div.wide { table {
+                div.wide role="region" tabindex="0" aria-labelledby="found" { table {
                     thead { tr { th { "Wallet" } th { "Chain" } th { "Transactions" } } }
                     tbody { @for list in &found.wallets { tr {
                         td { code { (harmless(&list.wallet, ADDRESS_CHARS_MAX)) } }
