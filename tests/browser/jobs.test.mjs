@@ -138,7 +138,7 @@ test("wallets", async (t) => {
     });
     node.lists = true;
     await page.locator("#progress").getByText("Ready to start").waitFor();
-    await page.getByText("1 transactions; none is read").waitFor();
+    await page.getByText("1 transaction; none is read").waitFor();
     await page.getByRole("cell", { name: WALLET }).first().waitFor();
     assert.ok(await page.evaluate(() => window.isSame), "without loading the page again");
     await inspect(page, "job-found", new URL(page.url()).pathname, { isMain: false });

@@ -107,6 +107,10 @@ pub(super) fn linked(job: &JobStatus) -> Markup {
     html! { a href={ "/jobs/" (job.id) } { (name(job)) } " " (status::state(job.state)) }
 }
 
+fn transactions(count: i64) -> &'static str {
+    if count == 1 { "transaction" } else { "transactions" }
+}
+
 fn name(job: &JobStatus) -> Markup {
     html! { bdi.stranger { (harmless(&job.name, NAME_CHARS_MAX)) } }
 }

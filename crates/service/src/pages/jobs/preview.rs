@@ -4,28 +4,20 @@ use maud::{Markup, html};
 
 use crate::app::{JobStatus, PreviewRow};
 use crate::pages::frame::proof;
-use crate::pages::parts::{grouped, harmless, text};
+use crate::pages::parts::{copyable, grouped, text};
 use crate::pages::visitor::Visitor;
 
-/// A signature of Solana has 88.
-const HASH_CHARS_MAX: usize = 128;
-
 pub(super) fn drawn(visitor: &Visitor, job: &JobStatus, first: &[PreviewRow]) -> Markup {
-    let or_found = |cell: &Option<String>| {
-        html! { @match cell {
-            Some(cell) => code { (harmless(cell, HASH_CHARS_MAX)) },
-            None => span.quiet { "found when it is read" },
-        } }
-    };
+    let unknown = html! { span.quiet { "found when it is read" } };
     html! {
         section aria-labelledby="first" {
             h2 id="first" { "What will be read" }
             div.wide role="region" tabindex="0" aria-labelledby="first" { table {
                 thead { tr { th { "Transaction" } th { "Chain" } th { "As seen by" } } }
                 tbody { @for row in first { tr {
-                    td { code { (harmless(&row.hash, HASH_CHARS_MAX)) } }
-                    td { (or_found(&row.chain)) }
-                    td { (or_found(&row.wallet)) }
+                    td { (copyable(&row.hash, "transaction")) }
+                    td { @match &row.chain { Some(chain) => (text(chain)), None => (unknown) } }
+                    td { @match &row.wallet { Some(wallet) => (copyable(wallet, "wallet")), None => (unknown) } }
                 } } }
             } }
             p.hint { "The first " (first.len()) " of " (grouped(&job.rows.to_string())) "." }

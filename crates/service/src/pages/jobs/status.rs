@@ -4,7 +4,7 @@ use books::asked::{Refusal, Understood};
 use books::formats;
 use maud::{Markup, html};
 
-use super::{name, preview, wallets};
+use super::{name, preview, transactions, wallets};
 use crate::app::{JobState, JobStatus, PreviewRow};
 use crate::pages::frame::sentence;
 use crate::pages::parts::{badge, grouped, prose, text, time};
@@ -109,8 +109,8 @@ fn progress(job: &JobStatus) -> Markup {
 
 pub(super) fn rows(job: &JobStatus) -> Markup {
     html! { @match job.state {
-        JobState::Listing => { strong { (count(job.rows)) } " transactions found so far." },
-        JobState::Ready => { strong { (count(job.rows)) } " transactions; none is read before you start it." },
+        JobState::Listing => { strong { (count(job.rows)) } " " (transactions(job.rows)) " found so far." },
+        JobState::Ready => { strong { (count(job.rows)) } " " (transactions(job.rows)) "; none is read before you start it." },
         JobState::Finished if job.rows == 0 => { "No transactions were found, so there was nothing to read." },
         _ => (rows_done(job)),
     } }

@@ -5,7 +5,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
 use super::upload::{book_choice, choices};
-use super::{Forms, ListQuery, shown};
+use super::{Forms, ListQuery, shown, transactions};
 use crate::app::wallets::{Found, LISTS_TOLD_MAX};
 use crate::app::{JOB_WALLETS_MAX, WalletsRequest, is_choice};
 use crate::pages::extract::{PostedForm, SignedIn};
@@ -127,7 +127,7 @@ pub(super) fn found(found: &Found) -> Markup {
     html! {
         section aria-labelledby="found" {
             h2 id="found" { "What was found" }
-            p { (grouped(&found.count.to_string())) " transactions, from " (text(&day(&found.from, "the beginning"))) " to " (text(&day(&found.to, "now"))) "." }
+            p { (grouped(&found.count.to_string())) " " (transactions(i64::try_from(found.count).unwrap_or(i64::MAX))) ", from " (text(&day(&found.from, "the beginning"))) " to " (text(&day(&found.to, "now"))) "." }
             @if !found.wallets.is_empty() {
                 div.wide role="region" tabindex="0" aria-labelledby="found" { table {
                     thead { tr { th { "Wallet" } th { "Chain" } th { "Transactions" } } }

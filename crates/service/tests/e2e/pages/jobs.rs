@@ -72,7 +72,8 @@ async fn a_table_is_uploaded_read_and_downloaded() {
         format!("<strong>{count}</strong> transactions; none is read before you start it."),
         format!("The first 10 of {count}."),
         "It has the columns <bdi class=\"stranger\">hash</bdi>, <bdi class=\"stranger\">chain</bdi>.".to_owned(),
-        "<td><code>demo</code></td><td><span class=\"quiet\">found when it is read</span></td>".to_owned(),
+        "<td><bdi class=\"stranger\">demo</bdi></td><td><span class=\"quiet\">found when it is read</span></td>"
+            .to_owned(),
         "<dt>Refused</dt><dd>1</dd>".to_owned(),
         format!("href=\"{job}/cancel\""),
     ] {
