@@ -304,8 +304,13 @@ mod tests {
             hash: "Transaction Hash".to_owned(),
             chain: None,
             wallet: None,
+            names: ["Transaction Hash", "Blockno", "DateTime (UTC)", "From", "Value"].map(str::to_owned).to_vec(),
         };
         assert_eq!(table.understood.columns, columns);
+        let wide = format!("hash,{}\n{EVM}\n", "\u{7}x,".repeat(100));
+        let names = read(wide.as_bytes()).understood.columns.names;
+        assert_eq!((names.len(), names[0].as_str()), (NAMES_TOLD_MAX, "hash"));
+        assert!(names.iter().all(|name| !name.contains('\u{7}')), "as they may be shown: {names:?}");
     }
 
     #[test]
