@@ -142,11 +142,11 @@ impl Lister {
                 Err(stop) => return stopped(stop),
             }
         }
-        match writer.write(1).await {
-            Ok(()) => {}
-            Err(stop) => return stopped(stop),
+        if let Err(stop) = writer.write(1).await {
+            return stopped(stop);
         }
-        Ok(Listed::Whole(Box::new(Found { from: lookup.from, to: lookup.to, ..tally.found(unlisted) })))
+        let found = Found { count: writer.found, from: lookup.from, to: lookup.to, ..tally.found(unlisted) };
+        Ok(Listed::Whole(Box::new(found)))
     }
 }
 
