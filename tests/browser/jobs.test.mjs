@@ -4,9 +4,11 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { test } from "node:test";
+import { setTimeout } from "node:timers/promises";
 import { examine, inspect } from "./inspect.mjs";
 import { createKey, enter, PHONE, root, startBrowser, startService, visitor } from "./lib.mjs";
 
+const WALLET = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
 const TABLE = await readFile(new URL("demo/demo.csv", root), "utf8");
 const COUNT = TABLE.trim().split("\n").length - 1;
 /** A row that the node could not answer for is asked for again after 5, 10, 20 and 40 seconds. */
@@ -14,7 +16,7 @@ const FINISHED_MILLIS_MAX = 90_000;
 
 test("a table", async (t) => {
   const node = await startNode(t);
-  const service = await startService(t, { TAXON_RPC_ETHEREUM: node.url });
+  const service = await startService(t, { TAXON_RPC_ETHEREUM: node.url, TAXON_EXPLORER_ETHEREUM: node.url });
   const browser = await startBrowser(t);
 
   await t.test("is uploaded, moves by itself to its end, and is downloaded", async (t) => {
@@ -25,6 +27,10 @@ test("a table", async (t) => {
     await page.getByLabel("Name (the file's").fill("Hamburg office, 2024");
     await upload(page, "2024.csv", `${TABLE}${unknown(1)}\nnot a hash,demo\n`);
     await page.getByRole("heading", { level: 1, name: "Hamburg office, 2024" }).waitFor();
+    await page.getByText(`The first 10 of ${COUNT + 1}.`).waitFor();
+    assert.equal(await page.getByRole("progressbar").count(), 0);
+    await inspect(page, "job-ready", new URL(page.url()).pathname, { isMain: false });
+    await start(page);
     await page.evaluate(() => {
       window.isSame = true;
     });
@@ -82,6 +88,8 @@ test("a table", async (t) => {
     await enter(page);
     await page.goto("/jobs");
     await upload(page, "2024.csv", `${TABLE}${unknown(2)}\n`);
+    await page.getByRole("button", { name: "Start reading" }).focus();
+    await page.keyboard.press("Enter");
     await page.getByText(`${COUNT} of ${COUNT + 1}`).waitFor();
     await inspect(page, "job-open", new URL(page.url()).pathname, { isMain: false });
     await page.getByRole("link", { name: "Cancel this job" }).focus();
@@ -100,6 +108,7 @@ test("a table", async (t) => {
     await enter(page);
     await page.goto("/jobs");
     await upload(page, "2024.csv", TABLE);
+    await start(page);
     const finished = page.locator("#progress").getByText("Finished");
     const again = page.getByRole("link", { name: "Look again how far it is" });
     const end = Date.now() + FINISHED_MILLIS_MAX;
@@ -131,12 +140,45 @@ test("a table", async (t) => {
   });
 });
 
+test("wallets", async (t) => {
+  const node = await startNode(t);
+  const service = await startService(t, { TAXON_RPC_ETHEREUM: node.url, TAXON_EXPLORER_ETHEREUM: node.url });
+  const browser = await startBrowser(t);
+
+  await t.test("are looked up, and what was found comes by itself", async (t) => {
+    const page = await visitor(t, browser, service);
+    await enter(page);
+    await page.goto("/jobs");
+    await page.getByLabel("Wallets, one a line").fill(WALLET);
+    await page.getByLabel("First day").fill("2024-01-01");
+    await page.getByRole("button", { name: "Look up" }).click();
+    await page.getByText("Looking up").waitFor();
+    await page.evaluate(() => {
+      window.isSame = true;
+    });
+    node.lists = true;
+    await page.locator("#progress").getByText("Ready to start").waitFor();
+    await page.getByText("1 transaction; none is read").waitFor();
+    await page.getByRole("cell", { name: WALLET }).first().waitFor();
+    assert.ok(await page.evaluate(() => window.isSame), "without loading the page again");
+    await inspect(page, "job-found", new URL(page.url()).pathname, { isMain: false });
+    await start(page);
+  });
+});
+
 /** A row that no chain has. */
 const unknown = (number) => `0x${number.toString(16).padStart(64, "f")},`;
 
 async function upload(page, name, text) {
   await page.getByLabel("Table", { exact: true }).setInputFiles({ name, mimeType: "text/csv", buffer: Buffer.from(text) });
-  await page.getByRole("button", { name: "Upload and read" }).click();
+  await page.getByRole("button", { name: "Upload", exact: true }).click();
+}
+
+/** What was understood is seen, and it is started. */
+async function start(page) {
+  await page.locator("#progress").getByText("Ready to start").waitFor();
+  await page.getByRole("button", { name: "Start reading" }).click();
+  await page.getByRole("heading", { name: "Downloads" }).waitFor();
 }
 
 async function download(page, format) {
@@ -147,12 +189,18 @@ async function download(page, format) {
   return readFile(await file.path(), "utf8");
 }
 
-/** A node that is out of order, until it answers that it knows no transaction. */
+/** A node that is out of order, until it answers that it knows no transaction; and an explorer, which takes its time until it lists one. */
 async function startNode(t) {
-  const node = { answers: false };
+  const node = { answers: false, lists: false };
   const server = createServer(async (request, response) => {
     let body = "";
     for await (const part of request.setEncoding("utf8")) body += part;
+    if (request.method === "GET") {
+      while (!node.lists && !response.destroyed) await setTimeout(100);
+      response.setHeader("content-type", "application/json");
+      response.end(JSON.stringify(listed(new URL(request.url, "http://node").searchParams)));
+      return;
+    }
     const asked = JSON.parse(body);
     const answer = ({ id, method }) => ({ jsonrpc: "2.0", id, result: { eth_chainId: "0x1", eth_blockNumber: "0xffff" }[method] ?? null });
     response.statusCode = node.answers ? 200 : 503;
@@ -167,4 +215,12 @@ async function startNode(t) {
   });
   node.url = `http://127.0.0.1:${server.address().port}`;
   return node;
+}
+
+/** One page of one list, in the form of Etherscan. */
+function listed(asked) {
+  const row = { blockNumber: "1", timeStamp: "1704067200", hash: `0x${"ab".repeat(32)}` };
+  if (asked.get("action") === "getblocknobytime") return { status: "1", message: "OK", result: "1" };
+  const has = asked.get("action") === "txlist" && asked.get("page") === "1";
+  return has ? { status: "1", message: "OK", result: [row] } : { status: "0", message: "No transactions found", result: [] };
 }

@@ -179,6 +179,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/jobs/wallets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Have all that wallets did classified
+         * @description On Solana the node lists it, on EVM chains an explorer; a 400 says where neither does. Looking up takes as long as the source is slow: the job is
+         *     `listing` meanwhile, and `table` says what was found and what the sources cannot show. Then it is a job like any other.
+         */
+        post: operations["create_wallets_job"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/jobs/{id}": {
         parameters: {
             query?: never;
@@ -192,7 +213,7 @@ export interface paths {
         post?: never;
         /**
          * Cancel a job
-         * @description Nothing more is read or counted; what was read stays. Cancelling again, or a job that has ended, changes nothing.
+         * @description Nothing more is looked up, read or counted; what was read stays. Cancelling again, or a job that has ended, changes nothing.
          */
         delete: operations["cancel_job"];
         options?: never;
@@ -214,6 +235,26 @@ export interface paths {
         get: operations["job_results"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/jobs/{id}/start": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Start a job that waits for it
+         * @description One whose wallets are still looked up starts when all is found. Starting again, or a job that has ended, changes nothing.
+         */
+        post: operations["start_job"];
         delete?: never;
         options?: never;
         head?: never;
@@ -569,12 +610,12 @@ export interface components {
             next: string | null;
         };
         /** @description Where a job stands. */
-        JobState: ("open" | "waiting" | "finished" | "cancelled" | "failed") | string;
-        /** @description One job: where it stands, and how its table was understood. */
+        JobState: ("listing" | "ready" | "open" | "waiting" | "finished" | "cancelled" | "failed") | string;
+        /** @description One job: where it stands, and how its table was understood or what was found. */
         JobStatus: {
             /** @description The book that it belongs to. */
             book: string | null;
-            /** @description When its table had come in. */
+            /** @description When it was brought. */
             created_at: string;
             /** @description When it was finished, cancelled or failed. */
             ended_at: string | null;
@@ -599,11 +640,11 @@ export interface components {
              * @description Rows that were read.
              */
             read: number;
-            /** @description Why it waits or failed. */
+            /** @description Why it waits or failed, or is looked up again. */
             reason: string | null;
             /**
              * Format: int64
-             * @description Transactions that the table asks for.
+             * @description Transactions that it asks for; while they are looked up, those that were found so far.
              */
             rows: number;
             /**
@@ -619,7 +660,10 @@ export interface components {
             /** @description When its first row was asked for. */
             started_at: string | null;
             state: components["schemas"]["JobState"];
-            /** @description How the table was understood: its columns, and rows that were repeated, empty or refused, with row and column. */
+            /**
+             * @description How the table was understood: its columns, and rows that were repeated, empty or refused, with row and column. Of wallets how much was found of each,
+             *     what the sources do not list (`unseen`), and which chains were not looked at (`unlisted`); empty until all is found.
+             */
             table: Record<string, never>;
         };
         /** @description Lines of a journal. Informational only, not tax advice. */
@@ -851,6 +895,32 @@ export interface components {
         TxHash: string;
         /** @description An EVM address, `0x` and 40 hex digits, or a Solana address in base58. Solana addresses that begin with several zero bytes are taken too, though the pattern leaves them out. */
         Wallet: string;
+        /** @description Wallets whose transactions are looked up. Unknown fields are ignored; null is absent. */
+        WalletsJob: {
+            /** @description The book that it belongs to, whose wallets and policy it is read with: an `id` of `GET /v1/books`. The first when absent. */
+            book?: string | null;
+            /** @description Where to look. Every served chain that lists accounts when absent. */
+            chain?: string | null;
+            /**
+             * @description The first day, in UTC.
+             * @example 2024-01-01
+             */
+            from?: string | null;
+            /** @description What to call it. */
+            name?: string | null;
+            /** @description Further addresses of the same person, which are not looked up. */
+            own_wallets?: components["schemas"]["Wallet"][] | null;
+            policy?: components["schemas"]["Policy"] | null;
+            /** @description `false` keeps it `ready` until `POST /v1/jobs/{id}/start`, so that what was found can be looked at before anything is counted. */
+            start?: boolean | null;
+            /**
+             * @description The last day, itself counted in.
+             * @example 2024-12-31
+             */
+            to?: string | null;
+            /** @description Each transaction is read as its wallet saw it. Moves between the wallets, and those of the book, are `self_transfer`. */
+            wallets: components["schemas"]["Wallet"][];
+        };
     };
     responses: {
         /**
@@ -1012,6 +1082,7 @@ export type StepRole = components['schemas']['StepRole'];
 export type Treatment = components['schemas']['Treatment'];
 export type TxHash = components['schemas']['TxHash'];
 export type Wallet = components['schemas']['Wallet'];
+export type WalletsJob = components['schemas']['WalletsJob'];
 export type ResponseFailed400 = components['responses']['Failed400'];
 export type ResponseFailed401 = components['responses']['Failed401'];
 export type ResponseFailed402 = components['responses']['Failed402'];
@@ -1616,6 +1687,8 @@ export interface operations {
                 own_wallets?: string;
                 /** @description House positions, such as `lp:non_taxable,staking:defer`; the book's, where they say nothing. */
                 policy?: string;
+                /** @description `false` keeps it `ready` until `POST /v1/jobs/{id}/start`, so that `table` can be looked at first. */
+                start?: boolean;
             };
             header?: never;
             path?: never;
@@ -1629,6 +1702,36 @@ export interface operations {
         };
         responses: {
             /** @description The table was taken in, and is being read. */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobStatus"];
+                };
+            };
+            400: components["responses"]["Failed400"];
+            401: components["responses"]["Failed401"];
+            404: components["responses"]["Failed404"];
+            429: components["responses"]["Failed429"];
+            500: components["responses"]["Failed500"];
+        };
+    };
+    create_wallets_job: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WalletsJob"];
+            };
+        };
+        responses: {
+            /** @description The wallets are being looked up. */
             202: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -1727,6 +1830,34 @@ export interface operations {
                 };
             };
             400: components["responses"]["Failed400"];
+            401: components["responses"]["Failed401"];
+            404: components["responses"]["Failed404"];
+            429: components["responses"]["Failed429"];
+            500: components["responses"]["Failed500"];
+        };
+    };
+    start_job: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description As `POST /v1/jobs` told it. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The job as it stands now. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobStatus"];
+                };
+            };
             401: components["responses"]["Failed401"];
             404: components["responses"]["Failed404"];
             429: components["responses"]["Failed429"];

@@ -23,6 +23,8 @@ const COLUMNS_MAX: usize = 1_024;
 const ROW_BYTES_MAX: usize = 1 << 20;
 /// Rows that could not be read and are told one by one; the others are counted.
 const REFUSALS_TOLD_MAX: usize = 100;
+/// Names of columns that are told.
+const NAMES_TOLD_MAX: usize = 40;
 /// What is shown of a cell that is no hash.
 const SHOWN_CHARS_MAX: usize = 80;
 
@@ -63,6 +65,8 @@ pub struct Columns {
     pub hash: String,
     pub chain: Option<String>,
     pub wallet: Option<String>,
+    /// What the columns are called, the first 40: any may be named instead.
+    pub names: Vec<String>,
 }
 
 /// A row that could not be read.
@@ -300,8 +304,13 @@ mod tests {
             hash: "Transaction Hash".to_owned(),
             chain: None,
             wallet: None,
+            names: ["Transaction Hash", "Blockno", "DateTime (UTC)", "From", "Value"].map(str::to_owned).to_vec(),
         };
         assert_eq!(table.understood.columns, columns);
+        let wide = format!("hash,{}\n{EVM}\n", "\u{7}x,".repeat(100));
+        let names = read(wide.as_bytes()).understood.columns.names;
+        assert_eq!((names.len(), names[0].as_str()), (NAMES_TOLD_MAX, "hash"));
+        assert!(names.iter().all(|name| !name.contains('\u{7}')), "as they may be shown: {names:?}");
     }
 
     #[test]

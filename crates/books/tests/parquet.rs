@@ -71,6 +71,7 @@ fn the_tables_of_other_tools_ask_for_what_is_in_them() {
         assert_eq!(rows.iter().map(shown).collect::<Vec<_>>(), expected, "{name}");
         let columns = &understood.columns;
         assert_eq!((columns.hash.as_str(), understood.empty), ("Transaction Hash", 1), "{name}");
+        assert!(columns.names.contains(&columns.hash), "{name}: {:?}", columns.names);
         assert_eq!((columns.chain.as_deref(), columns.wallet.as_deref()), (Some("Network"), Some("wallet")), "{name}");
     }
 }

@@ -1,6 +1,7 @@
 //! What an account did, as a source lists it: hashes of transactions, each once, within a period. What the source cannot show is said.
 
 use std::collections::BTreeSet;
+use std::hash::{BuildHasher as _, RandomState};
 
 use engine::TxHash;
 
@@ -88,6 +89,32 @@ pub enum HistoryError {
     ManyAccounts(usize),
 }
 
+impl HistoryError {
+    /// Whether the same question may be answered later.
+    pub fn may_pass(self) -> bool {
+        match self {
+            Self::Explorer { fault, .. } => match fault {
+                ExplorerFault::Unreachable
+                | ExplorerFault::Timeout
+                | ExplorerFault::Limited
+                | ExplorerFault::Unreadable => true,
+                ExplorerFault::InvalidAddress | ExplorerFault::Forbidden | ExplorerFault::UnknownAction => false,
+            },
+            // Blocks that were replaced while they were listed.
+            Self::Node { .. } | Self::Unordered { .. } | Self::Vanished { .. } => true,
+            Self::NotServed
+            | Self::NoExplorer
+            | Self::OtherFamily
+            | Self::Repeated { .. }
+            | Self::CrowdedBlock { .. }
+            | Self::Row { .. }
+            | Self::ManyPages { .. }
+            | Self::ManyHashes
+            | Self::ManyAccounts(_) => false,
+        }
+    }
+}
+
 fn fault_in_words(fault: ExplorerFault) -> &'static str {
     match fault {
         ExplorerFault::InvalidAddress => "the explorer's address is no http or https address",
@@ -102,24 +129,27 @@ fn fault_in_words(fault: ExplorerFault) -> &'static str {
 
 /// Hands on what was not handed on before.
 pub(crate) struct Collector<'a> {
-    seen: BTreeSet<TxHash>,
+    /// Fingerprints of what was handed on, under keys that no source can know: a million hashes as they are would take four times the room.
+    seen: BTreeSet<[u64; 2]>,
+    keys: [RandomState; 2],
     take: TakeHash<'a>,
 }
 
 impl<'a> Collector<'a> {
     pub(crate) fn new(take: TakeHash<'a>) -> Self {
-        Self { seen: BTreeSet::new(), take }
+        Self { seen: BTreeSet::new(), keys: [RandomState::new(), RandomState::new()], take }
     }
 
     /// How many were new: one or none.
     pub(crate) fn push(&mut self, hash: TxHash) -> Result<usize, HistoryError> {
-        if self.seen.contains(&hash) {
+        let fingerprint = self.keys.each_ref().map(|key| key.hash_one(hash));
+        if self.seen.contains(&fingerprint) {
             return Ok(0);
         }
         if self.seen.len() >= HISTORY_HASHES_MAX {
             return Err(HistoryError::ManyHashes);
         }
-        self.seen.insert(hash);
+        self.seen.insert(fingerprint);
         (self.take)(hash);
         Ok(1)
     }

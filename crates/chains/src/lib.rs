@@ -20,7 +20,7 @@ pub mod tape;
 pub use error::{FetchError, UPSTREAM_CODES, UpstreamError};
 pub use families::{live_node, tape_node};
 pub use family::Completeness;
-pub use history::{History, HistoryError, Period};
+pub use history::{History, HistoryError, ListCount, Period};
 pub use memory::{Forgetful, TokenMemory};
 pub use registry::Registry;
 pub use resolve::{Fetched, Upstreams};

@@ -14,6 +14,7 @@ mod request;
 mod review;
 mod setup;
 mod tables;
+pub(crate) mod wallets;
 mod webhooks;
 
 use std::collections::BTreeMap;
@@ -34,8 +35,8 @@ pub(crate) use book::{BOOK_NAME_CHARS_MAX, BookDraft, BookPage, is_choice, juris
 pub(crate) use door::{AdmittedCall, Presented, RequestId};
 pub(crate) use engine::DISCLAIMER;
 pub(crate) use jobs::{
-    FailedRow, JobList, JobPage, JobPageRow, JobRequest, JobRowAnswer, JobRowFilter, JobRowState, JobState, JobStatus,
-    Jobs, RowPlace, Upload, scratch, work,
+    FailedRow, JOB_WALLETS_MAX, JobList, JobPage, JobPageRow, JobRequest, JobRowAnswer, JobRowFilter, JobRowState,
+    JobState, JobStatus, Jobs, PreviewRow, RowPlace, Upload, WalletsRequest, scratch, work,
 };
 pub(crate) use journal::{JournalAnswer, JournalRequest};
 pub(crate) use quota::{Asker, QuotaStatus};

@@ -30,17 +30,20 @@ const FAILURES: &[(&str, &[u16])] = &[
     ("/v1/journal", &[400, 401, 429, 500]),
     ("/v1/books", &[401, 404, 429, 500]),
     ("/v1/jobs", &[400, 401, 404, 429, 500]),
+    ("/v1/jobs/wallets", &[400, 401, 404, 429, 500]),
+    ("/v1/jobs/{id}/start", &[401, 404, 429, 500]),
     ("/v1/jobs/{id}", &[401, 404, 429, 500]),
     ("/v1/jobs/{id}/results", &[400, 401, 404, 429, 500]),
     ("/quota-status", &[400, 401, 429]),
 ];
 /// Schemas that callers send; the others are answers.
-const REQUESTS: [&str; 10] = [
+const REQUESTS: [&str; 11] = [
     "SingleRequest",
     "BatchRequest",
     "BatchItem",
     "Policy",
     "JournalRequest",
+    "WalletsJob",
     "JournalPrice",
     "ChartForm",
     "Chart",
@@ -70,7 +73,7 @@ pub(crate) fn document(api: utoipa::openapi::OpenApi, instance: Option<&Reader>)
             json!([
                 { "name": "Classify", "description": "What a transaction was for tax." },
                 { "name": "Books", "description": "Results as lines of a journal, and the books that jobs belong to." },
-                { "name": "Jobs", "description": "Whole tables, read while the caller does something else." },
+                { "name": "Jobs", "description": "Whole tables, or all that wallets did, read while the caller does something else." },
                 { "name": "Quota", "description": "What is left." },
                 { "name": "Reference", "description": "Tables that change rarely." },
                 { "name": "Health", "description": "For operators." },

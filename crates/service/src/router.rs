@@ -58,6 +58,7 @@ pub(crate) fn keyed_routes() -> OpenApiRouter<Web> {
         .routes(routes!(rest::classify_batch))
         .routes(routes!(rest::journal))
         .routes(routes!(rest::jobs::create))
+        .routes(routes!(rest::jobs::wallets::create))
 }
 
 /// REST for anybody.
@@ -67,6 +68,7 @@ pub(crate) fn open_routes() -> OpenApiRouter<Web> {
         .routes(routes!(rest::books::list))
         .routes(routes!(rest::jobs::list))
         .routes(routes!(rest::jobs::status, rest::jobs::cancel))
+        .routes(routes!(rest::jobs::start))
         .routes(routes!(rest::jobs::results))
         .routes(routes!(rest::chains))
         .routes(routes!(rest::categories))
@@ -96,7 +98,9 @@ fn page_routes(web: &Web) -> Router<Web> {
         .route("/account/sign-out-everywhere", get(|| to("/account")).post(account::sign_out_everywhere))
         .route("/account/delete", get(account::confirm_delete).post(account::delete))
         .route("/jobs", get(jobs::list).post(jobs::create).layer(DefaultBodyLimit::max(UPLOAD_BYTES_MAX)))
+        .route("/jobs/wallets", get(|| to("/jobs")).post(jobs::wallets::create))
         .route("/jobs/{id}", get(jobs::job))
+        .route("/jobs/{id}/start", get(|| to("/jobs")).post(jobs::start))
         .route("/jobs/{id}/results", get(jobs::results))
         .route("/jobs/{id}/rows", get(jobs::rows).post(jobs::decide))
         .route("/jobs/{id}/cancel", get(jobs::confirm_cancel).post(jobs::cancel))

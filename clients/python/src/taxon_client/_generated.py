@@ -130,7 +130,7 @@ When a grey area is shown, or a row holds something else.
 """
 
 
-JobState = TypeAliasType("JobState", Literal["open", "waiting", "finished", "cancelled", "failed"] | str)
+JobState = TypeAliasType("JobState", Literal["listing", "ready", "open", "waiting", "finished", "cancelled", "failed"] | str)
 """
 Where a job stands.
 """
@@ -138,7 +138,7 @@ Where a job stands.
 
 class JobStatus(BaseModel):
     """
-    One job: where it stands, and how its table was understood.
+    One job: where it stands, and how its table was understood or what was found.
     """
 
     book: str | None
@@ -147,7 +147,7 @@ class JobStatus(BaseModel):
     """
     created_at: str
     """
-    When its table had come in.
+    When it was brought.
     """
     ended_at: str | None
     """
@@ -179,11 +179,11 @@ class JobStatus(BaseModel):
     """
     reason: str | None
     """
-    Why it waits or failed.
+    Why it waits or failed, or is looked up again.
     """
     rows: int
     """
-    Transactions that the table asks for.
+    Transactions that it asks for; while they are looked up, those that were found so far.
     """
     rows_per_second: float | None
     """
@@ -200,7 +200,8 @@ class JobStatus(BaseModel):
     state: JobState
     table: dict[str, Any]
     """
-    How the table was understood: its columns, and rows that were repeated, empty or refused, with row and column.
+    How the table was understood: its columns, and rows that were repeated, empty or refused, with row and column. Of wallets how much was found of each,
+    what the sources do not list (`unseen`), and which chains were not looked at (`unlisted`); empty until all is found.
     """
 
 
@@ -359,6 +360,46 @@ Wallet = TypeAliasType(
 """
 An EVM address, `0x` and 40 hex digits, or a Solana address in base58. Solana addresses that begin with several zero bytes are taken too, though the pattern leaves them out.
 """
+
+
+class WalletsJob(BaseModel):
+    """
+    Wallets whose transactions are looked up. Unknown fields are ignored; null is absent.
+    """
+
+    book: str | None = None
+    """
+    The book that it belongs to, whose wallets and policy it is read with: an `id` of `GET /v1/books`. The first when absent.
+    """
+    chain: str | None = None
+    """
+    Where to look. Every served chain that lists accounts when absent.
+    """
+    from_: Annotated[str | None, Field(alias="from", examples=["2024-01-01"])] = None
+    """
+    The first day, in UTC.
+    """
+    name: str | None = None
+    """
+    What to call it.
+    """
+    own_wallets: Annotated[list[Wallet] | None, Field(max_length=1000)] = None
+    """
+    Further addresses of the same person, which are not looked up.
+    """
+    policy: Policy | None = None
+    start: bool | None = None
+    """
+    `false` keeps it `ready` until `POST /v1/jobs/{id}/start`, so that what was found can be looked at before anything is counted.
+    """
+    to: Annotated[str | None, Field(examples=["2024-12-31"])] = None
+    """
+    The last day, itself counted in.
+    """
+    wallets: Annotated[list[Wallet], Field(max_length=100, min_length=1)]
+    """
+    Each transaction is read as its wallet saw it. Moves between the wallets, and those of the book, are `self_transfer`.
+    """
 
 
 class AccountRow(BaseModel):

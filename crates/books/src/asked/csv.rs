@@ -4,10 +4,9 @@ use std::io::BufRead;
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 
-use super::{COLUMNS_MAX, Cells, Collector, Columns, ROW_BYTES_MAX, TableError, hash, names, shown};
+use super::{COLUMNS_MAX, Cells, Collector, Columns, NAMES_TOLD_MAX, ROW_BYTES_MAX, TableError, hash, names, shown};
 
 const SEPARATORS: [char; 4] = [',', ';', '\t', '|'];
-const TITLES_SHOWN: usize = 40;
 /// Lines of one cell in quotes.
 const CELL_LINES_MAX: usize = 50;
 /// Rows that are looked at to find the column of hashes where no header names it, and their bytes.
@@ -116,7 +115,7 @@ fn found(
     let titles: Vec<String> =
         if has_header { head.clone() } else { (1..=head.len()).map(|number| number.to_string()).collect() };
     let plain: Vec<String> = titles.iter().map(|title| names::plain(title)).collect();
-    let columns_shown = || titles.iter().take(TITLES_SHOWN).map(|title| shown(title)).collect::<Vec<_>>().join(", ");
+    let names: Vec<String> = titles.iter().take(NAMES_TOLD_MAX).map(|title| shown(title)).collect();
     let by_content = || {
         let counts = (0..titles.len()).map(|at| {
             let cells = first.iter().filter_map(|(_, record)| record.get(at));
@@ -127,18 +126,18 @@ fn found(
     let hash = match collector.hints.column {
         Some(name) => {
             let place = plain.iter().position(|title| *title == names::plain(name));
-            place.ok_or_else(|| TableError::NoColumn { name: name.to_owned(), columns: columns_shown() })?
+            place.ok_or_else(|| TableError::NoColumn { name: name.to_owned(), columns: names.join(", ") })?
         }
         None => {
             let named = names::hash(&plain).filter(|_| has_header);
             let place = named.or_else(|| by_content().map(|(_, at)| at));
-            place.ok_or_else(|| TableError::NoHashes { columns: columns_shown() })?
+            place.ok_or_else(|| TableError::NoHashes { columns: names.join(", ") })?
         }
     };
     let (chain, wallet) = (names::chain(&plain), names::wallet(&plain));
     let title = |place: usize| titles.get(place).cloned().unwrap_or_default();
-    let columns =
-        Columns { separator, has_header, hash: title(hash), chain: chain.map(title), wallet: wallet.map(title) };
+    let (chain_title, wallet_title) = (chain.map(title), wallet.map(title));
+    let columns = Columns { separator, has_header, hash: title(hash), chain: chain_title, wallet: wallet_title, names };
     Ok(Some(Found { columns, hash, chain, wallet }))
 }
 

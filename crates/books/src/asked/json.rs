@@ -4,7 +4,7 @@ use std::io::{BufRead, Read as _};
 
 use serde_json::Value;
 
-use super::{Cells, Collector, ROW_BYTES_MAX, TableError, names};
+use super::{Cells, Collector, NAMES_TOLD_MAX, ROW_BYTES_MAX, TableError, names, shown};
 
 pub(super) fn read(mut lines: impl BufRead, collector: &mut Collector<'_>) -> Result<(), TableError> {
     let asked = collector.hints.column.map(names::plain);
@@ -37,6 +37,7 @@ pub(super) fn read(mut lines: impl BufRead, collector: &mut Collector<'_>) -> Re
         let column = place.and_then(|at| keys.get(at)).map_or("hash", |key| key.as_str());
         if collector.understood.columns.hash.is_empty() {
             column.clone_into(&mut collector.understood.columns.hash);
+            collector.understood.columns.names = keys.iter().take(NAMES_TOLD_MAX).map(|key| shown(key)).collect();
         }
         let (chain, wallet) = (text(names::chain(&plain)), text(names::wallet(&plain)));
         collector.take(row, column, &Cells { hash: text(place).unwrap_or_default(), chain, wallet })?;

@@ -12,7 +12,7 @@ mod values;
 use std::cell::RefCell;
 use std::io::{Read, Seek};
 
-use super::{Cells, Collector, Columns, TableError, hash, names, shown};
+use super::{Cells, Collector, Columns, NAMES_TOLD_MAX, TableError, hash, names, shown};
 use footer::{Footer, Group};
 use pages::{Budget, ColumnReader};
 
@@ -20,7 +20,6 @@ use pages::{Budget, ColumnReader};
 pub(super) const MAGIC: [u8; 4] = *b"PAR1";
 /// Rows that are looked at to find the column of hashes where no name tells it.
 const ROWS_LOOKED_AT: usize = 100;
-const NAMES_SHOWN: usize = 40;
 
 pub(super) fn read(mut table: impl Read + Seek, length: u64, collector: &mut Collector<'_>) -> Result<(), TableError> {
     let footer = footer::read(&mut table, length)?;
@@ -45,6 +44,7 @@ pub(super) fn read(mut table: impl Read + Seek, length: u64, collector: &mut Col
         hash: name.clone(),
         chain: found.chain.map(title),
         wallet: found.wallet.map(title),
+        names: names_of(&footer),
     };
     let mut row = 0_usize;
     for group in &footer.groups {
@@ -74,6 +74,10 @@ struct Found {
     wallet: Option<usize>,
 }
 
+fn names_of(footer: &Footer) -> Vec<String> {
+    footer.columns.iter().take(NAMES_TOLD_MAX).map(|column| shown(&column.name)).collect()
+}
+
 /// Where the columns are: by their names as in any table, else by what their first rows hold. `open` reads a column from its first row, and tells how many
 /// there are.
 fn found<'a, R: Read + Seek + 'a>(
@@ -85,10 +89,7 @@ fn found<'a, R: Read + Seek + 'a>(
     let (places, plain): (Vec<usize>, Vec<String>) =
         readable.map(|(place, column)| (place, names::plain(&column.name))).unzip();
     let place = |at: usize| places.get(at).copied();
-    let columns_shown = || {
-        let shown = footer.columns.iter().take(NAMES_SHOWN).map(|column| shown(&column.name));
-        shown.collect::<Vec<_>>().join(", ")
-    };
+    let columns_shown = || names_of(footer).join(", ");
     let hash = match collector.hints.column {
         Some(name) => {
             let wanted = names::plain(name);

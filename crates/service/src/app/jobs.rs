@@ -1,7 +1,9 @@
-//! Jobs: an owner's table of transactions, taken in once and read part by part, through the same door and ledger as everybody's calls. A job outlives
-//! the process; any instance that is free works on it.
+//! Jobs: an owner's table of transactions, taken in once, or what wallets did, looked up first. It is read part by part, through the same door and ledger as
+//! everybody's calls. A job outlives the process; any instance that is free works on it.
 
 mod intake;
+mod listing;
+mod lookup;
 mod marks;
 mod packed;
 mod places;
@@ -23,6 +25,9 @@ use super::{App, is_id};
 use crate::error::ApiError;
 use crate::store::JobRow;
 pub(crate) use intake::{JobRequest, Upload};
+use lookup::Lookup;
+pub(crate) use lookup::{WALLETS_MAX as JOB_WALLETS_MAX, WalletsRequest};
+use packed::unpack_asked;
 use places::Places;
 pub(crate) use results::scratch;
 pub(crate) use rows::{FailedRow, JobPage, JobPageRow, JobRowAnswer, JobRowFilter, JobRowState, RowPlace};
@@ -40,6 +45,8 @@ const UPLOADS_OF_OWNER_MAX: usize = 2;
 /// Results that are taken away at the same time.
 const DOWNLOADS_MAX: usize = 64;
 const DOWNLOADS_OF_OWNER_MAX: usize = 4;
+/// Rows that are shown before a job is started.
+const PREVIEW_ROWS: usize = 10;
 /// Jobs of one page.
 const PAGE_JOBS: i64 = 50;
 /// Parts whose marks are loaded at once.
@@ -47,6 +54,7 @@ const PARTS_LOADED: i64 = 1_000;
 /// The rate of a job is that of the last minute.
 const RATE_SECONDS: i64 = 60;
 const SECOND_MILLIS: i64 = 1_000;
+const NO_KEY: &str = "the key that brought the job was revoked";
 
 /// What jobs share within one instance.
 #[derive(Debug)]
@@ -70,13 +78,16 @@ impl Jobs {
     }
 }
 
-/// How the rows of a job are read.
+/// What is looked up, and how the rows of a job are read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct JobOptions {
     #[serde(default)]
     policy: Vec<(String, String)>,
     #[serde(default)]
     own_wallets: Vec<String>,
+    /// Where it begins with wallets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lookup: Option<Lookup>,
 }
 
 impl JobOptions {
@@ -94,6 +105,10 @@ impl JobOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum JobState {
+    /// What its wallets did is being looked up; `rows` says how many transactions were found so far, and `reason` which source failed and is tried again.
+    Listing,
+    /// All of it is there, and it waits to be started.
+    Ready,
     /// Its rows are being read, or it is about to be its turn.
     Open,
     /// It goes on by itself; `reason` says when.
@@ -104,7 +119,7 @@ pub(crate) enum JobState {
     Failed,
 }
 
-/// One job: where it stands, and how its table was understood.
+/// One job: where it stands, and how its table was understood or what was found.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct JobStatus {
     /// Under which it is asked for.
@@ -115,10 +130,10 @@ pub(crate) struct JobStatus {
     /// As its owner called it.
     pub(crate) name: String,
     pub(crate) state: JobState,
-    /// Why it waits or failed.
+    /// Why it waits or failed, or is looked up again.
     #[schema(required)]
     pub(crate) reason: Option<String>,
-    /// Transactions that the table asks for.
+    /// Transactions that it asks for; while they are looked up, those that were found so far.
     pub(crate) rows: i64,
     /// Rows that were read.
     pub(crate) read: i64,
@@ -132,7 +147,7 @@ pub(crate) struct JobStatus {
     /// At that rate; null when it has ended or nothing was read in the last minute.
     #[schema(required)]
     pub(crate) seconds_left: Option<i64>,
-    /// When its table had come in.
+    /// When it was brought.
     pub(crate) created_at: String,
     /// When its first row was asked for.
     #[schema(required)]
@@ -142,7 +157,8 @@ pub(crate) struct JobStatus {
     pub(crate) ended_at: Option<String>,
     /// When the job and its results are deleted.
     pub(crate) kept_until: String,
-    /// How the table was understood: its columns, and rows that were repeated, empty or refused, with row and column.
+    /// How the table was understood: its columns, and rows that were repeated, empty or refused, with row and column. Of wallets how much was found of each,
+    /// what the sources do not list (`unseen`), and which chains were not looked at (`unlisted`); empty until all is found.
     #[schema(value_type = Object)]
     pub(crate) table: Value,
 }
@@ -155,6 +171,14 @@ pub(crate) struct JobList {
     /// Give it as `before` for the next page; null on the last.
     #[schema(required)]
     pub(crate) next: Option<String>,
+}
+
+/// A transaction that a job will ask for.
+#[derive(Debug)]
+pub(crate) struct PreviewRow {
+    pub(crate) hash: String,
+    pub(crate) chain: Option<String>,
+    pub(crate) wallet: Option<String>,
 }
 
 impl App {
@@ -184,6 +208,23 @@ impl App {
         Ok(JobList { jobs, next })
     }
 
+    /// Starting what has begun or ended changes nothing. What is still looked up starts when all is found.
+    pub(crate) async fn start_job(&self, owner_id: &str, id: &str) -> Result<JobStatus, ApiError> {
+        let row = self.owned_job(owner_id, id).await?;
+        if self.store.start_job(&row.id).await? {
+            self.jobs.bell.notify_waiters();
+        }
+        self.job(owner_id, id).await
+    }
+
+    /// The first rows of a job, as they will be asked.
+    pub(crate) async fn job_preview(&self, owner_id: &str, id: &str) -> Result<Vec<PreviewRow>, ApiError> {
+        let row = self.owned_job(owner_id, id).await?;
+        let asked = self.store.part_asked(&row.id, 0).await?.unwrap_or_default();
+        let rows = unpack_asked(&asked).unwrap_or_default().into_iter().take(PREVIEW_ROWS);
+        Ok(rows.map(|row| PreviewRow { hash: row.hash, chain: row.chain, wallet: row.wallet }).collect())
+    }
+
     /// Cancelling what has ended changes nothing.
     pub(crate) async fn cancel_job(&self, owner_id: &str, id: &str) -> Result<JobStatus, ApiError> {
         let row = self.owned_job(owner_id, id).await?;
@@ -203,6 +244,8 @@ impl App {
     async fn job_status(&self, row: JobRow) -> Result<JobStatus, ApiError> {
         let now = self.store.now().await?;
         let state = match (row.state.as_str(), &row.reason) {
+            ("listing", _) => JobState::Listing,
+            ("ready", _) => JobState::Ready,
             ("open", None) => JobState::Open,
             ("open", Some(_)) => JobState::Waiting,
             ("finished", _) => JobState::Finished,

@@ -187,6 +187,13 @@ impl Reader {
         self.served_chains().into_iter().map(|chain| chain.slug.clone()).collect()
     }
 
+    /// The chains on which wallets can be looked up, sorted.
+    pub(crate) fn listing_slugs(&self) -> Vec<String> {
+        let mut slugs: Vec<String> = self.upstreams.that_list_accounts().map(|chain| chain.slug.clone()).collect();
+        slugs.sort();
+        slugs
+    }
+
     /// Sorted by slug.
     pub(crate) fn served_chains(&self) -> Vec<Arc<Chain>> {
         let mut chains: Vec<Arc<Chain>> = self.upstreams.chains().cloned().collect();

@@ -54,10 +54,10 @@ pub(super) struct Args {
     #[arg(long)]
     chain: Option<String>,
     /// Transactions of wallets from this day on (UTC)
-    #[arg(long, value_name = "YYYY-MM-DD", value_parser = wallets::day)]
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = app::wallets::day)]
     from: Option<Date>,
     /// Transactions of wallets up to this day, itself counted in (UTC)
-    #[arg(long, value_name = "YYYY-MM-DD", value_parser = wallets::day)]
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = app::wallets::day)]
     to: Option<Date>,
     /// Read from this wallet's perspective, unless the row names one
     #[arg(long, value_parser = |text: &str| Account::parse(text))]

@@ -1,4 +1,6 @@
-//! `/v1/jobs`: a whole table at once, read while the caller does something else.
+//! `/v1/jobs`: a whole table at once, or all that wallets did, read while the caller does something else.
+
+pub(crate) mod wallets;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -46,6 +48,9 @@ pub(crate) struct JobQuery {
     /// House positions, such as `lp:non_taxable,staking:defer`; the book's, where they say nothing.
     #[param(nullable = false)]
     policy: Option<String>,
+    /// `false` keeps it `ready` until `POST /v1/jobs/{id}/start`, so that `table` can be looked at first.
+    #[param(nullable = false)]
+    start: Option<bool>,
 }
 
 impl From<JobQuery> for JobRequest {
@@ -63,6 +68,7 @@ impl From<JobQuery> for JobRequest {
             wallet: query.wallet,
             own_wallets: list(query.own_wallets),
             policy: list(query.policy).into_iter().filter_map(pair).collect(),
+            waits: query.start == Some(false),
         }
     }
 }
@@ -138,9 +144,29 @@ pub(crate) async fn status(
     Ok(Json(web.app.job(&caller.payer.id, &id).await?))
 }
 
+/// Start a job that waits for it
+///
+/// One whose wallets are still looked up starts when all is found. Starting again, or a job that has ended, changes nothing.
+#[utoipa::path(
+    post,
+    path = "/v1/jobs/{id}/start",
+    operation_id = "start_job",
+    tag = "Jobs",
+    params(("id" = String, Path, description = "As `POST /v1/jobs` told it.")),
+    responses((status = 200, description = "The job as it stands now.", body = JobStatus)),
+    security(("key" = [])),
+)]
+pub(crate) async fn start(
+    State(web): State<Web>,
+    JobAsker(caller): JobAsker,
+    Path(id): Path<String>,
+) -> Result<Json<JobStatus>, ApiError> {
+    Ok(Json(web.app.start_job(&caller.payer.id, &id).await?))
+}
+
 /// Cancel a job
 ///
-/// Nothing more is read or counted; what was read stays. Cancelling again, or a job that has ended, changes nothing.
+/// Nothing more is looked up, read or counted; what was read stays. Cancelling again, or a job that has ended, changes nothing.
 #[utoipa::path(
     delete,
     path = "/v1/jobs/{id}",

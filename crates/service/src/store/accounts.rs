@@ -274,6 +274,8 @@ impl Store {
                 .execute(&mut *transaction)
                 .await?;
             for erase in [
+                // Whoever writes parts of a job that is looked up has its row: nothing comes after this.
+                "UPDATE jobs SET state = 'cancelled' WHERE owner_id = $1",
                 "DELETE FROM job_parts WHERE job_id IN (SELECT id FROM jobs WHERE owner_id = $1)",
                 "DELETE FROM jobs WHERE owner_id = $1",
                 // Their messages go with them, after them: whoever sends one locks in this order too.

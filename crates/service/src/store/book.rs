@@ -331,7 +331,7 @@ impl Store {
     pub async fn book_jobs(&self, book: &BookRow) -> Result<(i64, i64), StoreError> {
         on!(self, store => {
             let counts = sqlx::query_as(
-                "SELECT count(*), count(CASE WHEN state = 'open' THEN 1 END) FROM jobs WHERE book_id = $1 AND state <> 'arriving'",
+                "SELECT count(*), count(CASE WHEN state IN ('listing', 'ready', 'open') THEN 1 END) FROM jobs WHERE book_id = $1 AND state <> 'arriving'",
             );
             Ok(counts.bind(&book.id).fetch_one(store.pool()).await?)
         })
@@ -368,7 +368,7 @@ impl Store {
         }
         loop {
             let jobs: Vec<(String, bool)> = on!(self, store => {
-                let jobs = sqlx::query_as("SELECT id, state IN ('arriving', 'open') FROM jobs WHERE book_id = $1 LIMIT $2");
+                let jobs = sqlx::query_as("SELECT id, state IN ('arriving', 'listing', 'ready', 'open') FROM jobs WHERE book_id = $1 LIMIT $2");
                 jobs.bind(id).bind(PURGE_ROWS_MAX).fetch_all(store.pool()).await?
             });
             if jobs.iter().any(|(_, is_busy)| *is_busy) {

@@ -14,9 +14,9 @@ use super::{EventKind, PURGE_ROWS_MAX, Store, StoreError, from_row, lock_owner, 
 /// Jobs that are looked at for a part that nobody holds.
 const JOBS_LOOKED_AT: i64 = 16;
 /// Parts per statement. SQLite accepts 32,766 parameters, of which a part needs 4.
-const PARTS_WRITTEN_MAX: usize = 100;
+pub(super) const PARTS_WRITTEN_MAX: usize = 100;
 
-/// A job before its table has come in.
+/// A job before its table has come in, or its transactions were looked up.
 #[derive(Debug, Clone)]
 pub struct NewJob {
     pub id: String,
@@ -25,8 +25,10 @@ pub struct NewJob {
     /// A book of the owner.
     pub book_id: String,
     pub name: String,
-    /// How its rows are read, as JSON.
+    /// What is looked up and how its rows are read, as JSON.
     pub options: String,
+    /// Whether it is read as soon as all of it is there.
+    pub starts: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +40,7 @@ pub struct JobRow {
     pub book_id: Option<String>,
     pub name: String,
     pub options: String,
-    /// How its table was understood, as JSON.
+    /// How its table was understood, or what was found, as JSON.
     pub understood: String,
     pub state: String,
     /// Why it waits, or why it failed.
@@ -61,7 +63,7 @@ impl JobRow {
     }
 
     /// What its owner is told at its end.
-    fn told(&self) -> Value {
+    pub(super) fn told(&self) -> Value {
         let time = |millis: i64| jiff::Timestamp::from_millisecond(millis).unwrap_or_default().to_string();
         json!({
             "id": self.id,
@@ -138,21 +140,48 @@ macro_rules! job_columns {
          created_at, started_at, ended_at"
     };
 }
+pub(super) use job_columns;
+
+/// Writes parts of a job, numbered from `$first` on.
+macro_rules! write_parts {
+    ($transaction:ident, $job_id:expr, $first:expr, $parts:expr) => {{
+        let mut number: i64 = $first;
+        for parts in $parts.chunks($crate::store::jobs::PARTS_WRITTEN_MAX) {
+            let mut insert = sqlx::QueryBuilder::new("INSERT INTO job_parts (job_id, number, row_count, asked) ");
+            insert.push_values(parts, |mut row, part| {
+                row.push_bind($job_id).push_bind(number).push_bind(part.row_count).push_bind(&part.asked);
+                number = number.saturating_add(1);
+            });
+            insert.build().persistent(false).execute(&mut *$transaction).await?;
+        }
+    }};
+}
+pub(super) use write_parts;
 
 const JOB_COLUMNS: &str = concat!("SELECT ", job_columns!(), " FROM jobs WHERE ");
 
 impl Store {
     /// Makes room for a table that comes in; false where the owner has as many unfinished jobs as one may have, or the book has gone.
     pub async fn begin_job(&self, job: &NewJob, unfinished_max: i64) -> Result<bool, StoreError> {
+        self.begin_job_as(job, "arriving", unfinished_max).await
+    }
+
+    pub(super) async fn begin_job_as(
+        &self,
+        job: &NewJob,
+        state: &'static str,
+        unfinished_max: i64,
+    ) -> Result<bool, StoreError> {
         let now = self.now().await?;
         on!(self, store => {
             let mut transaction = store.begin().await?;
             // The owner's row serialises two uploads at the same moment.
             lock_owner!(transaction, &job.owner_id);
             let begun = sqlx::query(
-                "INSERT INTO jobs (id, owner_id, key_id, name, options, understood, state, created_at, due_at, served_at, book_id)
-                 SELECT $1, owner_id, $3, $4, $5, '{}', 'arriving', $6, 0, 0, id FROM books
-                 WHERE owner_id = $2 AND id = $8 AND (SELECT count(*) FROM jobs WHERE owner_id = $2 AND state IN ('arriving', 'open')) < $7",
+                "INSERT INTO jobs (id, owner_id, key_id, name, options, understood, state, created_at, due_at, served_at, book_id, starts)
+                 SELECT $1, owner_id, $3, $4, $5, '{}', $9, $6, 0, 0, id, $10 FROM books
+                 WHERE owner_id = $2 AND id = $8
+                     AND (SELECT count(*) FROM jobs WHERE owner_id = $2 AND state IN ('arriving', 'listing', 'ready', 'open')) < $7",
             )
             .bind(&job.id)
             .bind(&job.owner_id)
@@ -162,6 +191,8 @@ impl Store {
             .bind(now)
             .bind(unfinished_max)
             .bind(&job.book_id)
+            .bind(state)
+            .bind(job.starts)
             .execute(&mut *transaction)
             .await?;
             transaction.commit().await?;
@@ -171,28 +202,21 @@ impl Store {
 
     /// Writes parts of a table that comes in, numbered from `first` on.
     pub async fn add_parts(&self, job_id: &str, first: i64, parts: &[NewPart]) -> Result<(), StoreError> {
-        let mut number = first;
         on!(self, store => {
             let mut transaction = store.begin().await?;
-            for parts in parts.chunks(PARTS_WRITTEN_MAX) {
-                let mut insert = QueryBuilder::new("INSERT INTO job_parts (job_id, number, row_count, asked) ");
-                insert.push_values(parts, |mut row, part| {
-                    row.push_bind(job_id).push_bind(number).push_bind(part.row_count).push_bind(&part.asked);
-                    number = number.saturating_add(1);
-                });
-                insert.build().persistent(false).execute(&mut *transaction).await?;
-            }
+            write_parts!(transaction, job_id, first, parts);
             transaction.commit().await?;
             Ok(())
         })
     }
 
-    /// The whole table is there: from now on it is worked on. False where it is gone, with its owner.
+    /// The whole table is there: from now on it is worked on, or ready to be started. False where it is gone, with its owner.
     pub async fn open_job(&self, id: &str, understood: &str, row_count: i64) -> Result<bool, StoreError> {
         on!(self, store => {
             let mut transaction = store.begin().await?;
             let opened = sqlx::query(
-                "UPDATE jobs SET state = 'open', understood = $2, row_count = $3 WHERE id = $1 AND state = 'arriving'",
+                "UPDATE jobs SET state = CASE WHEN starts = TRUE THEN 'open' ELSE 'ready' END, understood = $2, row_count = $3
+                 WHERE id = $1 AND state = 'arriving'",
             )
             .bind(id)
             .bind(understood)
@@ -201,6 +225,22 @@ impl Store {
             .await?;
             transaction.commit().await?;
             Ok(opened.rows_affected() == 1)
+        })
+    }
+
+    /// Has a job read that is ready, or will be. False where it has begun or ended already.
+    pub async fn start_job(&self, id: &str) -> Result<bool, StoreError> {
+        on!(self, store => {
+            let mut transaction = store.begin().await?;
+            let started = sqlx::query(
+                "UPDATE jobs SET starts = TRUE, state = CASE WHEN state = 'ready' THEN 'open' ELSE state END
+                 WHERE id = $1 AND state IN ('listing', 'ready') AND starts = FALSE",
+            )
+            .bind(id)
+            .execute(&mut *transaction)
+            .await?;
+            transaction.commit().await?;
+            Ok(started.rows_affected() == 1)
         })
     }
 
@@ -417,13 +457,14 @@ impl Store {
         })
     }
 
-    /// Nothing more is read of an open job: it was cancelled, or it failed.
+    /// Nothing more is looked up or read of a job that has not ended: it was cancelled, or it failed.
     pub async fn end_job(&self, id: &str, state: &'static str, reason: Option<&str>) -> Result<bool, StoreError> {
         let now = self.now().await?;
         on!(self, store => {
             let mut transaction = store.begin().await?;
             let ended: Option<JobRow> = sqlx::query_as(concat!(
-                "UPDATE jobs SET state = $2, reason = $3, ended_at = $4 WHERE id = $1 AND state = 'open' RETURNING ",
+                "UPDATE jobs SET state = $2, reason = $3, ended_at = $4
+                 WHERE id = $1 AND state IN ('listing', 'ready', 'open') RETURNING ",
                 job_columns!()
             ))
             .bind(id)
@@ -448,6 +489,14 @@ impl Store {
                 "SELECT number, times FROM job_parts WHERE job_id = $1 AND number >= $2 ORDER BY number LIMIT $3",
             );
             Ok(parts.bind(job_id).bind(first).bind(limit).fetch_all(store.pool()).await?)
+        })
+    }
+
+    /// What a part asks for.
+    pub async fn part_asked(&self, job_id: &str, number: i64) -> Result<Option<Vec<u8>>, StoreError> {
+        on!(self, store => {
+            let asked = sqlx::query_scalar("SELECT asked FROM job_parts WHERE job_id = $1 AND number = $2");
+            Ok(asked.bind(job_id).bind(number).fetch_optional(store.pool()).await?)
         })
     }
 

@@ -74,9 +74,16 @@ async fn a_table_becomes_a_job_and_its_results_are_those_of_the_command_line() {
     let instance = setup.start().await;
     let key = instance.key.clone();
     let table = format!("{}not a hash,demo\n", demo_table());
-    let taken = upload(&instance, &key, "?name=year%202024.csv", table).await;
+    let taken = upload(&instance, &key, "?name=year%202024.csv&start=false", table).await;
     assert_eq!((taken.status, &taken.body["name"]), (202, &json!("year 2024.csv")), "{}", taken.body);
+    assert_eq!((&taken.body["state"], &taken.body["started_at"]), (&json!("ready"), &Value::Null), "{}", taken.body);
     let id = format!("/{}", taken.body["id"].as_str().unwrap());
+    for _ in 0..2 {
+        let started = job(&instance, &key, Method::POST, &format!("{id}/start")).await;
+        assert!(started.status == 200 && started.body["state"] != "ready", "{}", started.body);
+    }
+    assert_eq!(job(&instance, &key, Method::POST, "/job_nobodys/start").await.status, 404);
+    assert_eq!(upload(&instance, &key, "?start=perhaps", "x").await.status, 400);
     let done = finished(&instance, &key, &id).await;
     let count = demo_table().lines().count() - 1;
     assert_eq!((&done["rows"], &done["read"], &done["failed"]), (&json!(count), &json!(count), &json!(0)), "{done}");

@@ -111,6 +111,7 @@ impl Names {
             ],
             "/books/{id}/people" | "/books/{id}/people/remove" => vec![("email", "another@example.com")],
             "/jobs" => vec![("file", &self.hash), ("name", "made"), ("chain", "demo")],
+            "/jobs/wallets" => vec![("wallets", "0x000000000000000000000000000000000000dEaD"), ("name", "made")],
             "/webhooks" => vec![("url", "http://127.0.0.1:9/made"), ("job.finished", "yes")],
             "/webhooks/{id}/events" => vec![("job.failed", "yes")],
             "/books/{id}/review" => {
@@ -128,6 +129,7 @@ impl Names {
             "/sign-out"
             | "/account/keys/{id}/revoke"
             | "/account/sign-out-everywhere"
+            | "/jobs/{id}/start"
             | "/jobs/{id}/cancel"
             | "/webhooks/{id}/rotate"
             | "/webhooks/{id}/enable"
@@ -157,7 +159,7 @@ async fn seen(browser: &mut Browser) -> Vec<String> {
 }
 
 /// Looks again until it is so: what was read is written down within a second or two.
-async fn until(browser: &mut Browser, path: &str, is_so: impl Fn(&Page) -> bool) -> Page {
+pub async fn until(browser: &mut Browser, path: &str, is_so: impl Fn(&Page) -> bool) -> Page {
     for _ in 0..60 {
         let page = browser.get(path).await;
         if is_so(&page) {

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Output;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use axum::extract::{Query, State};
 use axum::{Json, Router};
@@ -12,7 +14,9 @@ use tokio::net::TcpListener;
 use tokio::sync::OnceCell;
 
 use super::cli::said;
-use super::harness::{Scenario, Setup, chain_file, demo_scenario, mainnet, root, rpc};
+use super::crash::within;
+use super::harness::{Answer, Scenario, Setup, Taxon, chain_file, demo_scenario, free_port, mainnet, read, root, rpc};
+use super::pages::browser::Browser;
 use super::solana;
 
 /// Who sent most transactions of the scenario, and to whom it gave things.
@@ -29,6 +33,9 @@ const PAGE_ROWS: usize = 7;
 
 /// 2026-01-02 in UTC; the chain begins a day earlier.
 const SECOND_DAY: u128 = 1_767_312_000;
+
+/// What a source that fails once costs, and reading.
+const DONE: Duration = Duration::from_secs(60);
 
 /// Changes what the explorer answers.
 type Tamper = fn(&BTreeMap<String, String>, Value) -> Value;
@@ -360,4 +367,166 @@ async fn a_wallet_on_solana_is_written_with_what_only_its_token_accounts_name() 
     // From the recording: the two that came by token accounts were at 10 and 24 seconds after midnight.
     let output = bulk(&setup, &[&scenario.wallet, "--to", "2025-12-31"]).await;
     assert!(said(&output).contains("on solana: 0 transactions\n"), "{}", said(&output));
+}
+
+async fn job(taxon: &Taxon, method: reqwest::Method, path: &str) -> Answer {
+    let request = taxon.raw(method, &format!("/v1/jobs/{path}")).bearer_auth(&taxon.key);
+    read(request.send().await.unwrap()).await
+}
+
+/// The id of a job of these wallets, once it has come to a state.
+async fn comes_to(taxon: &Taxon, id: &str, state: &str) -> Value {
+    let now = async || job(taxon, reqwest::Method::GET, id).await.body;
+    within(DONE, async || now().await["state"] == state).await;
+    now().await
+}
+
+async fn begun(taxon: &Taxon, asked: &Value) -> String {
+    let answer = taxon.post("/v1/jobs/wallets", asked).await;
+    assert!(answer.status == 202 && answer.body["kept_until"].is_string(), "{}", answer.body);
+    answer.body["id"].as_str().unwrap().to_owned()
+}
+
+async fn results(taxon: &Taxon, id: &str) -> Vec<Value> {
+    let request = taxon.raw(reqwest::Method::GET, &format!("/v1/jobs/{id}/results?format=jsonl"));
+    let text = request.bearer_auth(&taxon.key).send().await.unwrap().text().await.unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// One wallet's lists have no end, and those of another cannot be read the first time.
+fn faulty(query: &BTreeMap<String, String>, told: Value) -> Value {
+    static READ: AtomicUsize = AtomicUsize::new(0);
+    let row = json!({ "blockNumber": "7", "timeStamp": "1767225607", "hash": format!("0x{}", "ab".repeat(32)) });
+    match (query["address"].as_str(), query["action"].as_str()) {
+        (DEPLOYER, "tokentx") => json!({ "status": "1", "message": "OK", "result": [row] }),
+        (WALLET, "tokentx") if READ.fetch_add(1, Ordering::SeqCst) == 0 => json!({ "error": "out of order" }),
+        _ => told,
+    }
+}
+
+#[tokio::test]
+async fn wallets_are_looked_up_as_a_job_and_read_as_on_the_command_line() {
+    let (anvil, scenario) = mainnet().await;
+    let (url, _explorer) = Explorer::start(&anvil.url, faulty).await;
+    let setup = setup(&anvil.url, Some(&url));
+    let output = bulk(&setup, &[FRIEND, "--chain", "local"]).await;
+    assert!(output.status.success(), "{}", complaint(&output));
+    let of_friend = transactions_of(&written(&setup), FRIEND);
+    let taxon = setup.start().await;
+
+    // What was found is seen before anything is counted.
+    let id = begun(&taxon, &json!({ "wallets": [FRIEND, WALLET], "name": "both", "start": false })).await;
+    let ready = comes_to(&taxon, &id, "ready").await;
+    let told = &ready["table"];
+    let counts: Vec<(&str, &str)> = told["wallets"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|list| (list["wallet"].as_str().unwrap(), list["chain"].as_str().unwrap()))
+        .collect();
+    assert_eq!(counts, [(FRIEND, "local"), (WALLET, "local")], "{ready}");
+    assert_eq!((&told["wallets"][0]["count"], &told["count"]), (&json!(of_friend.len()), &ready["rows"]), "{ready}");
+    assert!(!told["unseen"].as_array().unwrap().is_empty() && told["unlisted"] == json!([]), "{ready}");
+    assert_eq!((&ready["name"], &ready["reason"], &ready["read"]), (&json!("both"), &Value::Null, &json!(0)));
+    assert_eq!(taxon.quota(&taxon.key).await["used"], 0);
+    assert_eq!(job(&taxon, reqwest::Method::POST, &format!("{id}/start")).await.status, 200);
+    let done = comes_to(&taxon, &id, "finished").await;
+    assert_eq!((&done["failed"], &done["read"]), (&json!(0), &done["rows"]), "{done}");
+    let rows = results(&taxon, &id).await;
+    let of = |wallet: &str| -> BTreeSet<String> {
+        let own = rows.iter().filter(|row| row["perspective"] == wallet);
+        own.map(|row| row["hash"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(of(FRIEND), of_friend, "{}", rows[0]);
+    let sent = &scenario.named("plain_transfer").hash;
+    let views: Vec<&Value> = rows.iter().filter(|row| row["hash"] == *sent).collect();
+    assert!(views.len() == 2 && views.iter().all(|row| row["category"] == "self_transfer"), "{views:?}");
+
+    let id = begun(&taxon, &json!({ "wallets": [FRIEND], "chain": "local", "to": "2025-12-31" })).await;
+    let none = comes_to(&taxon, &id, "finished").await;
+    assert_eq!((&none["rows"], &none["table"]["count"], &none["name"]), (&json!(0), &json!(0), &json!(FRIEND)));
+    let id = begun(&taxon, &json!({ "wallets": [DEPLOYER] })).await;
+    let failed = comes_to(&taxon, &id, "failed").await;
+    let why = "on local cannot be listed: `tokentx`: page 2 is the same as the one before it";
+    assert!(failed["reason"].as_str().unwrap().contains(why), "{failed}");
+
+    let many: Vec<String> = (0..101).map(|number| format!("0x{number:040x}")).collect();
+    let solana = solana::scenario().wallet;
+    for (asked, words) in [
+        (json!({ "wallets": [] }), "1 to 100 wallets"),
+        (json!({ "wallets": many }), "1 to 100 wallets"),
+        (json!({ "wallets": [FRIEND, "alice.eth"] }), "`wallets[1]`: "),
+        (json!({ "wallets": [FRIEND], "chain": "atlantis" }), "`atlantis` is not served"),
+        (json!({ "wallets": [solana] }), "no node of Solana is served"),
+        (json!({ "wallets": [solana], "chain": "local" }), "none of the wallets has an address of local"),
+        (json!({ "wallets": [FRIEND], "from": "2026-02-01", "to": "2026-01-01" }), "first day is later than the last"),
+        (json!({ "wallets": [FRIEND], "from": "yesterday" }), "`from`: a day is written like"),
+        (json!({}), "wallets"),
+    ] {
+        let refused = taxon.post("/v1/jobs/wallets", &asked).await;
+        let said = refused.body.to_string();
+        assert!(refused.status == 400 && said.contains(words) && !said.contains("TAXON_"), "{asked}: {said}");
+    }
+    in_the_dashboard(&taxon, of_friend.len()).await;
+}
+
+/// The wallet of the book is looked up, shown and read.
+async fn in_the_dashboard(taxon: &Taxon, count: usize) {
+    let mut person = Browser::signed_in(taxon, "192.0.2.1", "a@example.com").await;
+    let typed = [("wallets", "bob.eth"), ("chain", "local"), ("from", "2026-01-01"), ("name", "typed")];
+    let refused = person.submit("/jobs", "/jobs/wallets", &typed).await;
+    assert!(refused.status == 400 && refused.has("`wallets[0]`: ") && refused.has("Nothing here yet."));
+    for kept in [">bob.eth</textarea>", "value=\"2026-01-01\"", "value=\"typed\"", "<option value=\"local\" selected>"]
+    {
+        assert!(refused.has(kept), "{kept}: {}", refused.text);
+    }
+    let books = person.get("/books").await;
+    let book = format!("/books/{}", books.between("href=\"/books/", "\""));
+    let fields = [("name", "Mine"), ("wallets", FRIEND), ("jurisdiction", "us"), ("time_zone", "UTC"), ("chart", "")];
+    assert_eq!(person.submit(&book, &book, &fields).await.status, 303);
+    let taken = person.submit("/jobs", "/jobs/wallets", &[("wallets", ""), ("book_wallets", "yes")]).await;
+    assert_eq!(taken.status, 303, "{}", taken.text);
+    let path = taken.location().to_owned();
+    let page = super::pages::until(&mut person, &path, |page| page.has(">Ready to start</span>")).await;
+    let found = format!("<td><code>{FRIEND}</code></td><td><bdi class=\"stranger\">local</bdi></td><td>{count}</td>");
+    for words in [&found, "What was not looked at", "The first 10 of ", &format!("data-copy=\"{FRIEND}\"")] {
+        assert!(page.has(words), "{words}: {}", page.text);
+    }
+    assert_eq!(person.submit(&path, &format!("{path}/start"), &[]).await.status, 303);
+    let done = super::pages::until(&mut person, &path, |page| page.has(">Finished</span>")).await;
+    assert!(done.has(&format!("{count} of {count}</strong> rows done")), "{}", done.text);
+}
+
+/// A source that takes its time: the job outlives the instance, and can be cancelled.
+#[tokio::test]
+async fn what_is_looked_up_outlives_a_restart() {
+    let (anvil, _) = mainnet().await;
+    let (url, explorer) = Explorer::start(&anvil.url, |_, told| told).await;
+    let setup = setup(&anvil.url, Some(&url)).with("TAXON_EXPLORERS_PER_SECOND", "2");
+    let first = setup.start().await;
+    let id = begun(&first, &json!({ "wallets": [WALLET] })).await;
+    let asked = async || *explorer.asked.lock().unwrap();
+    within(DONE, async || job(&first, reqwest::Method::GET, &id).await.body["rows"] != 0).await;
+    let so_far = job(&first, reqwest::Method::GET, &id).await.body;
+    assert_eq!((&so_far["state"], &so_far["table"]), (&json!("listing"), &json!({})), "{so_far}");
+    let key = first.key.clone();
+    assert_eq!(first.stop().await, Some(0));
+    let before = asked().await;
+
+    let quick = setup.with("TAXON_EXPLORERS_PER_SECOND", "1000");
+    let second = quick.start_on(free_port(), key.clone()).await;
+    let done = comes_to(&second, &id, "finished").await;
+    let hashes: Vec<String> = results(&second, &id).await.iter().map(|row| row["hash"].to_string()).collect();
+    let distinct: BTreeSet<&String> = hashes.iter().collect();
+    assert_eq!((hashes.len(), distinct.len()), (distinct.len(), hashes.len()), "each once");
+    assert_eq!((&done["rows"], &done["table"]["count"]), (&json!(hashes.len()), &json!(hashes.len())), "{done}");
+    assert!(asked().await > before, "it was looked up anew");
+    drop(second);
+
+    let slow = quick.with("TAXON_EXPLORERS_PER_SECOND", "1").start_on(free_port(), key).await;
+    let id = begun(&slow, &json!({ "wallets": [WALLET] })).await;
+    let cancelled = job(&slow, reqwest::Method::DELETE, &id).await;
+    assert_eq!((cancelled.status, &cancelled.body["state"]), (200, &json!("cancelled")), "{}", cancelled.body);
+    let started = job(&slow, reqwest::Method::POST, &format!("{id}/start")).await;
+    assert_eq!((started.status, &started.body["state"]), (200, &json!("cancelled")), "it has ended");
 }

@@ -10,7 +10,7 @@ use super::engines::{DAY, NOON, SECOND, engines};
 pub const HELD: Duration = Duration::from_secs(10);
 
 /// A job of the owner's first book, which bears the owner's name.
-async fn new_job(store: &Store, id: &str, owner: &str) -> NewJob {
+pub async fn new_job(store: &Store, id: &str, owner: &str) -> NewJob {
     let settings = BookSettings { name: "My books".to_owned(), ..BookSettings::default() };
     let book = store.first_book(owner, &format!("book-{owner}"), &settings).await.unwrap();
     NewJob {
@@ -20,6 +20,7 @@ async fn new_job(store: &Store, id: &str, owner: &str) -> NewJob {
         book_id: book.map(|book| book.id).unwrap_or_default(),
         name: "a table".to_owned(),
         options: "{}".to_owned(),
+        starts: true,
     }
 }
 
@@ -31,7 +32,7 @@ pub async fn job(store: &Store, id: &str, owner: &str, parts: u8) {
     assert!(store.open_job(id, "{}", i64::try_from(parts.len()).unwrap()).await.unwrap());
 }
 
-async fn owners(store: &Store) {
+pub async fn owners(store: &Store) {
     for owner in ["a", "b"] {
         assert!(store.create_account(owner, &format!("{owner}@example.com"), "hash").await.unwrap());
     }
@@ -48,7 +49,7 @@ pub async fn end(store: &Store, part: &HeldPart, holder: &str, outcome: &PartOut
     store.end_parts(&[end], holder).await.unwrap() == 1
 }
 
-fn counts(job: &JobRow) -> (i64, i64, i64, i64) {
+pub fn counts(job: &JobRow) -> (i64, i64, i64, i64) {
     (job.row_count, job.read_count, job.failed_count, job.review_count)
 }
 

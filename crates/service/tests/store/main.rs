@@ -17,6 +17,7 @@ mod history;
 mod jobs;
 mod keys;
 mod ledger;
+mod listing;
 mod migrations;
 mod model;
 mod outbox;

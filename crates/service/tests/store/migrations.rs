@@ -106,7 +106,7 @@ async fn reviews_of_an_earlier_release_become_decisions() {
             "DROP TABLE job_parts",
             "DROP TABLE jobs",
             "DROP TABLE books",
-            "DELETE FROM _sqlx_migrations WHERE version IN (6, 8)",
+            "DELETE FROM _sqlx_migrations WHERE version IN (6, 8, 9)",
         ] {
             engine.sql(table).await.unwrap();
         }
@@ -119,5 +119,48 @@ async fn reviews_of_an_earlier_release_become_decisions() {
         let told = rows.iter().map(|row| (row.hash.as_str(), row.state.as_deref(), row.decided_category.as_deref()));
         assert_eq!(told.collect::<Vec<_>>(), [("h1", Some("decided"), Some("gift")), ("h2", Some("open"), None)]);
         assert_eq!((rows[0].comment.as_deref(), rows[0].decided_at), (Some("mine"), Some(7)));
+    }
+}
+
+/// The table of jobs is made anew, and what refers to it still does.
+#[tokio::test]
+async fn jobs_of_an_earlier_release_keep_their_parts() {
+    for engine in engines().await {
+        assert!(engine.store.create_account("a", "a@example.com", "hash").await.unwrap());
+        let before = match engine.name {
+            "sqlite" => include_str!("../../../../migrations/sqlite/0006_jobs.sql"),
+            _ => include_str!("../../../../migrations/postgres/0006_jobs.sql"),
+        };
+        for statement in [
+            "DROP TABLE job_parts",
+            "DROP TABLE jobs",
+            before,
+            "ALTER TABLE jobs ADD COLUMN book_id TEXT REFERENCES books (id)",
+            "CREATE INDEX jobs_by_book ON jobs (book_id, created_at, id)",
+            "DELETE FROM _sqlx_migrations WHERE version = 9",
+            "INSERT INTO jobs (id, owner_id, key_id, name, options, understood, state, row_count, created_at, due_at, served_at)
+             VALUES ('one', 'a', '', 'a table', '{}', '{}', 'open', 2, 7, 0, 0), ('two', 'a', '', 'another', '{}', '{}', 'finished', 0, 8, 0, 0)",
+            "INSERT INTO job_parts (job_id, number, row_count, asked) VALUES ('one', 0, 1, ''), ('one', 1, 1, '')",
+        ] {
+            // SQLite's tables are strict: what is bytes is written so.
+            let statement = if engine.name == "sqlite" && statement.starts_with("INSERT INTO job_parts") {
+                "INSERT INTO job_parts (job_id, number, row_count, asked) VALUES ('one', 0, 1, x''), ('one', 1, 1, x'')"
+            } else {
+                statement
+            };
+            engine.sql(statement).await.unwrap();
+        }
+        let store = engine.beside().await;
+        let jobs = store.jobs("a", None, None, 9).await.unwrap();
+        let told: Vec<(&str, &str, i64)> =
+            jobs.iter().map(|job| (job.id.as_str(), job.state.as_str(), job.created_at)).collect();
+        assert_eq!(told, [("two", "finished", 8), ("one", "open", 7)], "{}", engine.name);
+        let held = store.hold_parts("worker", super::jobs::HELD, 9).await.unwrap();
+        assert_eq!(held.len(), 2, "{}", engine.name);
+        assert!(
+            engine.sql("DELETE FROM jobs WHERE id = 'one'").await.is_err(),
+            "{}: its parts refer to it",
+            engine.name
+        );
     }
 }

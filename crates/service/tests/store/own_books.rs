@@ -81,6 +81,7 @@ async fn a_job_belongs_to_a_book_of_its_owner_and_goes_with_it() {
             book_id: "theirs".to_owned(),
             name: String::new(),
             options: "{}".to_owned(),
+            starts: true,
         };
         assert!(!store.begin_job(&stranger, 9).await.unwrap(), "{}: no job in another's book", engine.name);
         assert_eq!(store.job("a", "one").await.unwrap().unwrap().book_id.as_deref(), Some("book-a"));

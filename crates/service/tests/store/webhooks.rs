@@ -28,7 +28,7 @@ async fn owners(store: &Store) {
 }
 
 /// The endpoint's messages in the order in which they were written: kind and data.
-async fn told(store: &Store, endpoint: &str) -> Vec<(String, Value)> {
+pub async fn told(store: &Store, endpoint: &str) -> Vec<(String, Value)> {
     let mut rows = store.deliveries(endpoint, None, 100).await.unwrap();
     rows.reverse();
     rows.into_iter()

@@ -18,6 +18,7 @@ use super::{JobOptions, JobStatus, UNFINISHED_MAX};
 use crate::app::book::policy_of;
 use crate::app::request::address;
 use crate::app::{AdmittedCall, App, BATCH_ITEMS_MAX, Reader};
+use crate::auth::Caller;
 use crate::error::ApiError;
 use crate::store::{BookRow, BookWallet, NewJob, NewPart};
 
@@ -40,6 +41,8 @@ pub(crate) struct JobRequest {
     pub(crate) wallet: Option<String>,
     pub(crate) own_wallets: Vec<String>,
     pub(crate) policy: Vec<(String, String)>,
+    /// Whether it is read only when its owner has seen how it was understood, and starts it.
+    pub(crate) waits: bool,
 }
 
 /// A table that came in whole, and its place among those that come in.
@@ -87,20 +90,12 @@ impl App {
     ) -> Result<JobStatus, ApiError> {
         let caller = call.caller();
         let book = self.book_of_job(&caller.payer.id, request.book.as_deref()).await?;
-        let options = options(&request, &book, &self.book_wallets(&book).await?)?;
-        let job = NewJob {
-            id: format!("job_{}", Alphanumeric.sample_string(&mut rand::rng(), ID_CHARS)),
-            owner_id: caller.payer.id.clone(),
-            key_id: caller.key_id.clone(),
-            book_id: book.id,
-            name: name(request.name.as_deref()),
-            options: serde_json::to_string(&options).map_err(|_| ApiError::Internal)?,
-        };
+        let options = options(&request.own_wallets, &request.policy, &book, &self.book_wallets(&book).await?)?;
+        let named = name(request.name.as_deref(), "table");
+        let job = new_job(caller, book, named, &options, request.waits)?;
         let table = Table::new(&self.reader, &request)?;
         if !self.store.begin_job(&job, UNFINISHED_MAX).await? {
-            return Err(ApiError::invalid_request(format!(
-                "{UNFINISHED_MAX} jobs are not finished yet: wait for one, or cancel it"
-            )));
+            return Err(too_many());
         }
         let (app, id) = (Arc::clone(self), job.id.clone());
         // Goes on when the caller hangs up: what was begun ends whole, or is taken back.
@@ -194,25 +189,52 @@ impl Table {
 }
 
 /// The book's wallets and policy, with what the job adds to the one and says otherwise than the other.
-fn options(request: &JobRequest, book: &BookRow, wallets: &[BookWallet]) -> Result<JobOptions, ApiError> {
+pub(super) fn options(
+    more_wallets: &[String],
+    policy: &[(String, String)],
+    book: &BookRow,
+    wallets: &[BookWallet],
+) -> Result<JobOptions, ApiError> {
     let mut own_wallets: BTreeSet<String> = wallets.iter().map(|wallet| wallet.address.clone()).collect();
-    if request.own_wallets.len() <= OWN_WALLETS_MAX {
-        for wallet in &request.own_wallets {
+    if more_wallets.len() <= OWN_WALLETS_MAX {
+        for wallet in more_wallets {
             own_wallets.insert(address(wallet, "own_wallets")?.to_string());
         }
     }
-    if own_wallets.len().max(request.own_wallets.len()) > OWN_WALLETS_MAX {
+    if own_wallets.len().max(more_wallets.len()) > OWN_WALLETS_MAX {
         return Err(ApiError::invalid_request(format!(
             "`own_wallets` takes at most {OWN_WALLETS_MAX} addresses, those of the book included"
         )));
     }
-    let policy = policy_of(book).into_iter().chain(request.policy.iter().cloned()).collect();
-    Ok(JobOptions { policy, own_wallets: own_wallets.into_iter().collect() })
+    let policy = policy_of(book).into_iter().chain(policy.iter().cloned()).collect();
+    Ok(JobOptions { policy, own_wallets: own_wallets.into_iter().collect(), lookup: None })
+}
+
+pub(super) fn new_job(
+    caller: &Caller,
+    book: BookRow,
+    name: String,
+    options: &JobOptions,
+    waits: bool,
+) -> Result<NewJob, ApiError> {
+    Ok(NewJob {
+        id: format!("job_{}", Alphanumeric.sample_string(&mut rand::rng(), ID_CHARS)),
+        owner_id: caller.payer.id.clone(),
+        key_id: caller.key_id.clone(),
+        book_id: book.id,
+        name,
+        options: serde_json::to_string(options).map_err(|_| ApiError::Internal)?,
+        starts: !waits,
+    })
+}
+
+pub(super) fn too_many() -> ApiError {
+    ApiError::invalid_request(format!("{UNFINISHED_MAX} jobs are not finished yet: wait for one, or cancel it"))
 }
 
 /// One line for people.
-fn name(given: Option<&str>) -> String {
+pub(super) fn name(given: Option<&str>, else_called: &str) -> String {
     let name: String = given.unwrap_or_default().chars().filter(|c| !c.is_control()).take(NAME_CHARS_MAX).collect();
     let name = name.trim();
-    if name.is_empty() { "table".to_owned() } else { name.to_owned() }
+    if name.is_empty() { else_called.to_owned() } else { name.to_owned() }
 }

@@ -13,9 +13,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::JobOptions;
 use super::marks::Said;
 use super::packed::{AskedRow, RowAnswer, pack_answers, pack_known, unpack_answers, unpack_asked};
+use super::{JobOptions, NO_KEY, listing};
 use crate::app::{App, Item, RequestId};
 use crate::auth::Caller;
 use crate::error::ApiError;
@@ -43,11 +43,14 @@ const QUOTA_POLLED_EVERY: Duration = Duration::from_secs(10);
 
 const NO_QUOTA: &str =
     "the owner's pool of this period is used up; the job goes on when the next period begins or the pool grows";
-const NO_KEY: &str = "the key that brought the job was revoked";
 const NO_ANSWER: &str = "what the job asks for cannot be read back";
 
 /// Works until `stop`; parts that are being read then are finished first. What writes does so on `background`.
 pub(crate) async fn work(app: Arc<App>, stop: CancellationToken, background: &Handle) {
+    let looking_up = tokio::spawn({
+        let (app, stop) = (Arc::clone(&app), stop.clone());
+        async move { listing::look_up(&app, &stop).await }
+    });
     let worker = Arc::new(Worker { app, id: format!("{:032x}", rand::random::<u128>()), stop, held: Mutex::default() });
     let (ahead, taken) = mpsc::channel(AHEAD_MAX);
     let (ended, ends) = mpsc::channel(ENDED_MAX);
@@ -64,6 +67,7 @@ pub(crate) async fn work(app: Arc<App>, stop: CancellationToken, background: &Ha
         let _ = taker.await;
         while readers.join_next().await.is_some() {}
         let _ = writer.await;
+        let _ = looking_up.await;
     };
     tokio::select! {
         () = all => {}
@@ -359,7 +363,7 @@ fn seconds(row: &Classification) -> i64 {
 
 impl App {
     /// Who pays for a job now; nobody where its key was revoked or its owner has left.
-    async fn job_caller(&self, job: &JobRow) -> Result<Option<Arc<Caller>>, ApiError> {
+    pub(super) async fn job_caller(&self, job: &JobRow) -> Result<Option<Arc<Caller>>, ApiError> {
         if job.key_id.is_empty() {
             let owner = self.store.owner(&job.owner_id).await?;
             return Ok(owner.map(|owner| Arc::new(self.auth.owner_caller(&owner))));

@@ -83,6 +83,7 @@ impl UploadForm {
             wallet: given(&self.wallet),
             own_wallets: self.wallets().map(str::to_owned).collect(),
             policy: self.policy.clone(),
+            waits: true,
         }
     }
 
@@ -100,9 +101,7 @@ impl UploadForm {
                 (proof(visitor))
                 label { "Table" input type="file" name=(FILE) required aria-describedby="table-hint"; }
                 p.hint id="table-hint" { "CSV, JSON Lines, Parquet, or a list of hashes or links, of up to " (FILE_BYTES_MAX >> 20) " MiB and " (grouped(&ROWS_MAX.to_string())) " rows." }
-                label { "Book" select name="book" {
-                    @for book in books { option value=(book.id) selected[book.id == self.book] { (harmless(&book.name, NAME_CHARS_MAX)) } }
-                } }
+                (book_choice(books, &self.book))
                 label { "Name (the file's, when left out)" input name="name" value=(harmless(&self.name, NAME_CHARS_MAX)) maxlength=(NAME_CHARS_MAX) autocomplete="off"; }
                 details open[has_hints] {
                     summary { "Chain, wallets and column (found when left out)" }
@@ -114,23 +113,34 @@ impl UploadForm {
                     label { "Column that holds the hashes" input name="column" value=(harmless(&self.column, NAME_CHARS_MAX)) maxlength=(NAME_CHARS_MAX) autocomplete="off" spellcheck="false"; }
                     label { "Your own wallets beside those of the book, one a line: what moves between them is no sale" textarea name="own_wallets" rows="3" autocomplete="off" spellcheck="false" { (wallets.join("\n")) } }
                 }
-                details open[!self.policy.is_empty()] {
-                    summary { "Questions on which both sides are defensible" }
-                    @for row in &KEYS { (self.choice(row)) }
-                }
-                button { "Upload and read" }
-                p.hint { "It starts at once and can be cancelled. Each transaction counts as one of your pool; repeats, plain transfers, approvals and spam are free." }
+                (choices(&self.policy))
+                button { "Upload" }
+                p.hint { "You see how the table was understood before anything is read or counted." }
             }
         }
     }
+}
 
-    fn choice(&self, row: &PolicyRow) -> Markup {
-        let is_chosen = |name: &str| self.policy.iter().any(|(key, value)| key == row.name && value == name);
-        html! {
-            label { (row.question) select name=(row.name) {
-                option value="" { "As the book says" }
-                @for choice in &row.choices { option value=(choice.name) selected[is_chosen(choice.name)] { (choice.label) } }
-            } }
+pub(super) fn book_choice(books: &[BookRow], chosen: &str) -> Markup {
+    html! {
+        label { "Book" select name="book" {
+            @for book in books { option value=(book.id) selected[book.id == chosen] { (harmless(&book.name, NAME_CHARS_MAX)) } }
+        } }
+    }
+}
+
+/// The questions of the policy, with what was chosen.
+pub(super) fn choices(policy: &[(String, String)]) -> Markup {
+    let is_chosen = |row: &PolicyRow, name: &str| policy.iter().any(|(key, value)| key == row.name && value == name);
+    html! {
+        details open[!policy.is_empty()] {
+            summary { "Questions on which both sides are defensible" }
+            @for row in &KEYS {
+                label { (row.question) select name=(row.name) {
+                    option value="" { "As the book says" }
+                    @for choice in &row.choices { option value=(choice.name) selected[is_chosen(row, choice.name)] { (choice.label) } }
+                } }
+            }
         }
     }
 }

@@ -221,6 +221,10 @@ pub(super) const TABLES: [Table; 23] = [
             ("ended_at", Number),
             ("due_at", Number),
             ("served_at", Number),
+            ("starts", Flag),
+            ("holder", Text),
+            ("held_until", Number),
+            ("tries", Number),
         ],
     },
     Table {

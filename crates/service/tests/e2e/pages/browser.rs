@@ -31,9 +31,12 @@ pub struct Page {
     pub text: String,
 }
 
-/// Instances whose callers have addresses of their own, and webhooks on this machine.
+/// Instances whose callers have addresses of their own, webhooks on this machine, and an explorer that never answers.
 pub fn proxied() -> Setup {
-    Setup::demo().with("TAXON_TRUSTED_PROXIES", "127.0.0.1").with("TAXON_WEBHOOK_PRIVATE", "1")
+    Setup::demo()
+        .with("TAXON_TRUSTED_PROXIES", "127.0.0.1")
+        .with("TAXON_WEBHOOK_PRIVATE", "1")
+        .with("TAXON_EXPLORER_ETHEREUM", "http://127.0.0.1:9")
 }
 
 impl Browser {

@@ -21,11 +21,23 @@ async fn upload(person: &mut Browser, table: &str, fields: &[(&str, &str)]) -> P
     person.submit("/jobs", "/jobs", &[&[("file", table)], fields].concat()).await
 }
 
-/// The path of a job that was taken in.
-async fn begun(person: &mut Browser, table: &str, fields: &[(&str, &str)]) -> String {
+/// The path of a job that was taken in, and waits to be started.
+async fn taken(person: &mut Browser, table: &str, fields: &[(&str, &str)]) -> String {
     let page = upload(person, table, fields).await;
     assert_eq!(page.status, 303, "{}", page.text);
     page.location().to_owned()
+}
+
+async fn start(person: &mut Browser, job: &str) {
+    let started = person.submit(job, &format!("{job}/start"), &[]).await;
+    assert_eq!((started.status, started.location()), (303, job), "{}", started.text);
+}
+
+/// The path of a job that was taken in and started.
+async fn begun(person: &mut Browser, table: &str, fields: &[(&str, &str)]) -> String {
+    let job = taken(person, table, fields).await;
+    start(person, &job).await;
+    job
 }
 
 /// The page of a job, once it says so.
@@ -51,9 +63,29 @@ async fn a_table_is_uploaded_read_and_downloaded() {
     let mut person = Browser::signed_in(&taxon, "192.0.2.1", "a@example.com").await;
     assert!(has_no_jobs(&mut person).await);
     let table = format!("{}not a hash,demo\n,demo\n", demo_table());
-    let job = begun(&mut person, &table, &[("name", " year 2024 ")]).await;
-    let page = comes_to(&mut person, &job, "Finished").await;
+    let job = taken(&mut person, &table, &[("name", " year 2024 ")]).await;
     let count = demo_table().lines().count() - 1;
+    let first: Vec<String> = demo_table().lines().skip(1).take(11).map(str::to_owned).collect();
+    let page = person.get(&job).await;
+    for words in [
+        ">Ready to start</span>".to_owned(),
+        format!("<strong>{count}</strong> transactions; none is read before you start it."),
+        format!("The first 10 of {count}."),
+        "It has the columns <bdi class=\"stranger\">hash</bdi>, <bdi class=\"stranger\">chain</bdi>.".to_owned(),
+        "<td><bdi class=\"stranger\">demo</bdi></td><td><span class=\"quiet\">found when it is read</span></td>"
+            .to_owned(),
+        "<dt>Refused</dt><dd>1</dd>".to_owned(),
+        format!("href=\"{job}/cancel\""),
+    ] {
+        assert!(page.has(&words), "no {words} in {}", page.text);
+    }
+    for (at, row) in first.iter().enumerate() {
+        assert_eq!(page.has(row.split_once(',').unwrap().0), at < 10, "row {at}: {row}");
+    }
+    assert!(!page.has("data-live") && !page.has("results?format"), "nothing is read yet");
+    start(&mut person, &job).await;
+    assert_eq!(person.post(&format!("{job}/start"), &[]).await.status, 303, "twice is harmless");
+    let page = comes_to(&mut person, &job, "Finished").await;
     let answers = person.get(&format!("{job}/results?format=jsonl")).await.text;
     let reviews = answers.lines().filter(|line| line.contains("\"needs_review\":true")).count();
     assert!(reviews > 0 && answers.lines().count() == count, "{answers}");
@@ -110,7 +142,9 @@ async fn a_table_is_uploaded_read_and_downloaded() {
             page.text
         );
     }
-    assert_eq!(other.post(&format!("{job}/cancel"), &[]).await.status, 404);
+    for what in ["cancel", "start"] {
+        assert_eq!(other.post(&format!("{job}/{what}"), &[]).await.status, 404);
+    }
 }
 
 #[tokio::test]
@@ -264,6 +298,8 @@ async fn hostile_tables_are_harmless_on_every_page() {
         let taken = person.send(in_parts(person.request(Method::POST, "/jobs"), &fields, tricks)).await;
         assert_eq!(taken.status, 303, "{}", taken.text);
         let job = taken.location().to_owned();
+        harmless(&person.get(&job).await.text, "what will be read");
+        start(&mut person, &job).await;
         let page = comes_to(&mut person, &job, "Finished").await;
         assert!(page.text.matches("alert(1)").count() > 100, "it was there to be shown");
         assert!(page.has("The first 100 of 150 are shown."), "{}", page.text);
