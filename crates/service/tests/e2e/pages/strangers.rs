@@ -50,6 +50,7 @@ async fn hostile_token_names_are_harmless_on_every_page() {
         harmless(&review.text, "/review");
         let hashes = format!("{}\n{}\n", scenario.named("token_transfer").hash, scenario.named("v2_swap_tokens").hash);
         let job = person.submit("/jobs", "/jobs", &[("file", &hashes), ("chain", "local")]).await.location().to_owned();
+        assert_eq!(person.submit(&job, &format!("{job}/start"), &[]).await.status, 303);
         until(&mut person, &job, |page| page.has(">Finished<")).await;
         let results = person.get(&format!("{job}/rows")).await;
         assert!(results.has("name=\"row\" value=\"0:1\""), "{}", results.text);
