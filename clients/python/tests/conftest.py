@@ -139,8 +139,8 @@ def scripted(*answers: Answer | Callable[[Any], Answer]) -> Iterator[Script]:
         wbufsize = -1
 
         def do_GET(self) -> None:
-            length = int(self.headers.get("content-length", 0))
-            body = json.loads(self.rfile.read(length)) if length else None
+            sent = self._sent()
+            body = json.loads(sent) if sent and self.headers.get("content-type") == "application/json" else sent or None
             headers = {name.lower(): value for name, value in self.headers.items()}
             answer = script.next(Seen(time.monotonic(), self.path, headers, body))
             time.sleep(answer.silent_seconds)
@@ -158,7 +158,17 @@ def scripted(*answers: Answer | Callable[[Any], Answer]) -> Iterator[Script]:
             self.wfile.write(sent[: answer.cut_at])
             self.close_connection = answer.cut_at is not None or "content-length" in answer.headers
 
-        do_POST = do_GET
+        do_POST = do_DELETE = do_GET
+
+        def _sent(self) -> bytes:
+            if self.headers.get("transfer-encoding") != "chunked":
+                return self.rfile.read(int(self.headers.get("content-length", 0)))
+            whole = b""
+            while size := int(self.rfile.readline(), 16):
+                whole += self.rfile.read(size)
+                self.rfile.readline()
+            self.rfile.readline()
+            return whole
 
         def log_message(self, format: str, *args: object) -> None:
             pass

@@ -2,11 +2,15 @@
 
 import type {
   BatchResponse,
+  BookList,
   CategoryList,
   ChainList,
   Classification,
+  JobList,
+  JournalAnswer,
   QuotaStatus,
 } from "./generated.js";
+import type { Job } from "./requests.js";
 
 /** Says where an answer is not as expected; never what stood there. */
 export class Mismatch extends Error {}
@@ -45,6 +49,46 @@ export function chains(body: unknown): ChainList["chains"] {
 
 export function categories(body: unknown): CategoryList["categories"] {
   return list<keyof CategoryList>(body, "categories") as CategoryList["categories"];
+}
+
+export function books(body: unknown): BookList["books"] {
+  return list<keyof BookList>(body, "books") as BookList["books"];
+}
+
+export function job(body: unknown): Job {
+  return status(body, "the answer");
+}
+
+export function jobs(body: unknown): { jobs: Job[]; next: string | null } {
+  const all = list<keyof JobList>(body, "jobs").map((value, index) => status(value, `jobs[${index}]`));
+  const { next } = object(body, "the answer");
+  expect(next === null || typeof next === "string", "next");
+  return { jobs: all, next: next as string | null };
+}
+
+export function journal(body: unknown): JournalAnswer {
+  for (const [index, value] of list<keyof JournalAnswer>(body, "lines").entries()) {
+    const line = object(value, `lines[${index}]`);
+    expect(typeof line["account"] === "string", `lines[${index}].account`);
+    expect(typeof line["quantity"] === "string", `lines[${index}].quantity`);
+    expect(line["value"] === undefined || typeof line["value"] === "string", `lines[${index}].value`);
+    expect(typeof line["needs_review"] === "boolean", `lines[${index}].needs_review`);
+  }
+  const answer = object(body, "the answer");
+  expect(typeof answer["unpriced"] === "number", "unpriced");
+  expect(typeof answer["skipped"] === "number", "skipped");
+  return answer as unknown as JournalAnswer;
+}
+
+function status(value: unknown, place: string): Job {
+  const job = object(value, place);
+  for (const name of ["id", "state"]) expect(typeof job[name] === "string", `${place}.${name}`);
+  for (const name of ["rows", "read", "failed", "needs_review"]) expect(typeof job[name] === "number", `${place}.${name}`);
+  for (const name of ["reason", "ended_at"]) {
+    expect(job[name] === null || typeof job[name] === "string", `${place}.${name}`);
+  }
+  object(job["table"], `${place}.table`);
+  return job as unknown as Job;
 }
 
 function row(value: unknown, place: string): Classification {

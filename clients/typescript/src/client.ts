@@ -3,16 +3,26 @@ import { classifyAll, type Progress } from "./batch.js";
 import { BadAnswer, failure, type TaxonError, Unreachable } from "./errors.js";
 import type {
   BatchItem,
+  BookName,
   CategoryRow,
   ChainRow,
   Classification,
+  JournalAnswer,
+  JournalRequest,
   QuotaStatus,
 } from "./generated.js";
-import type { ClassifyAllRequest, ClassifyRequest } from "./requests.js";
-import { RETRY, type Retry, retryAfterSeconds, withRetry } from "./retry.js";
+import * as jobs from "./jobs.js";
+import type { ClassifyAllRequest, ClassifyRequest, Job, JobRequest, Table, WalletsJobRequest } from "./requests.js";
+import { RETRY, type Retry, retryAfterSeconds, TIMER_MILLISECONDS_MAX, withRetry } from "./retry.js";
 
 /** For one answer, from connecting to its last byte. A batch of 100 on a slow node takes its time. */
 export const TIMEOUT_SECONDS = 120;
+
+/** For sending a table, whose size may be 256 MiB, and its answer. */
+export const UPLOAD_TIMEOUT_SECONDS = 3600;
+
+/** How long `waitForJob` waits unless told otherwise. */
+export const JOB_SECONDS_MAX = 3600;
 
 export interface TaxonOptions {
   /** Where there is an environment, `TAXON_URL` stands in for it. */
@@ -28,6 +38,26 @@ export interface ClassifyAllOptions extends ClassifyAllRequest {
   readonly chain?: string;
   /** Called after each call to the service; items that will be asked again are not done. */
   readonly onProgress?: Progress;
+}
+
+export interface CreateJobOptions extends JobRequest {
+  /** From connecting to the last byte of the answer; an hour unless told otherwise. */
+  readonly timeoutSeconds?: number;
+}
+
+export interface WaitOptions {
+  /** An hour unless told otherwise. `Infinity` is none: a job past the pool waits for the next period. */
+  readonly timeoutSeconds?: number;
+  /** Called each time that the job was looked at. */
+  readonly onProgress?: (job: Job) => unknown;
+}
+
+/** A request as `fetch` takes it; GET without a body unless told otherwise. */
+interface Sent {
+  readonly method?: "GET" | "POST" | "DELETE";
+  readonly body?: BodyInit;
+  readonly contentType?: string;
+  readonly timeoutSeconds?: number;
 }
 
 /** A taxon service, with retries. Without a key only `chains`, `categories` and the anonymous `quotaStatus` are answered. */
@@ -46,7 +76,7 @@ export class Taxon {
 
   /** One transaction. */
   async classify(request: ClassifyRequest): Promise<Classification> {
-    return this.#call("v1/classify", answers.classification, request);
+    return this.#post("v1/classify", answers.classification, request);
   }
 
   /**
@@ -65,7 +95,7 @@ export class Taxon {
     const all = Array.from(items, (item) => asked(item, chain));
     if (all.length === 0) return [];
     const call = (hashes: BatchItem[]) =>
-      this.#call("v1/classify-batch", answers.batch(hashes.length), { ...options, hashes });
+      this.#post("v1/classify-batch", answers.batch(hashes.length), { ...options, hashes });
     return classifyAll(all, call, this.#retry, onProgress);
   }
 
@@ -85,32 +115,120 @@ export class Taxon {
     return this.#call("categories", answers.categories);
   }
 
-  async #call<T>(path: string, read: (body: unknown) => T, request?: object): Promise<T> {
-    const body = request === undefined ? null : JSON.stringify(request);
-    return withRetry(this.#retry, () => this.#ask(path, read, body));
+  /**
+   * A whole table, read while you do something else.
+   *
+   * Sent again only where the service surely did not take it (429, 503, no connection), since each upload is a job; and never where
+   * `table` is a stream.
+   */
+  async createJob(table: Table, options: CreateJobOptions = {}): Promise<Job> {
+    const { timeoutSeconds = UPLOAD_TIMEOUT_SECONDS, ...request } = options;
+    const path = `v1/jobs${jobs.query(table, request)}`;
+    const sent = { method: "POST", body: table as BodyInit, contentType: "application/octet-stream", timeoutSeconds } as const;
+    const retry = table instanceof ReadableStream ? { ...this.#retry, triesMax: 1 } : this.#retry;
+    return withRetry(retry, () => this.#ask(path, answers.job, sent), false);
   }
 
-  async #ask<T>(path: string, read: (body: unknown) => T, body: string | null): Promise<T> {
+  /**
+   * All that 1 to 100 wallets did, from one day to another, both counted in. Sent again as `createJob` is.
+   *
+   * The job is `listing` until all is found; with `start: false` it then is `ready`, and waits for `startJob`.
+   */
+  async createWalletsJob(request: WalletsJobRequest): Promise<Job> {
+    return this.#post("v1/jobs/wallets", answers.job, request, false);
+  }
+
+  /** Where a job is. */
+  async job(id: string): Promise<Job> {
+    return this.#call(jobs.path(id), answers.job);
+  }
+
+  /** All of the owner's jobs, the newest first; each page of 50 is asked for when it is reached. */
+  async *jobs(): AsyncGenerator<Job, void, undefined> {
+    for (let query = ""; ; ) {
+      const page = await this.#call(`v1/jobs${query}`, answers.jobs);
+      yield* page.jobs;
+      if (page.next === null || page.jobs.length === 0) return;
+      query = `?before=${encodeURIComponent(page.next)}`;
+    }
+  }
+
+  /** Starts what is `ready`, or will be; another job stays as it is. */
+  async startJob(id: string): Promise<Job> {
+    return this.#call(jobs.path(id, "/start"), answers.job, { method: "POST" });
+  }
+
+  /** Nothing more is read or counted; what was read stays. A job that has ended stays as it is. */
+  async cancelJob(id: string): Promise<Job> {
+    return this.#call(jobs.path(id), answers.job, { method: "DELETE" });
+  }
+
+  /**
+   * Waits until the job is `finished` or `cancelled`, looking at it with growing pauses.
+   *
+   * A job that is `ready` comes back at once: it would wait for `startJob` for ever. `JobFailed` is thrown when it has failed,
+   * `JobUnfinished` when the time is over; both have the `job`.
+   */
+  async waitForJob(id: string, { timeoutSeconds = JOB_SECONDS_MAX, onProgress }: WaitOptions = {}): Promise<Job> {
+    const look = (leftSeconds: number) => {
+      const retry = { ...this.#retry, secondsMax: Math.min(this.#retry.secondsMax, leftSeconds) };
+      return withRetry(retry, () => this.#ask(jobs.path(id), answers.job, {}));
+    };
+    return jobs.wait(look, timeoutSeconds, onProgress);
+  }
+
+  /**
+   * What came of a job, as a file in pieces; of one that goes on, what was read so far.
+   *
+   * Asked for again only until the first piece. When it breaks off later, `Unreachable` is thrown, and what came is not whole.
+   */
+  async *jobResults(id: string, format = "csv"): AsyncGenerator<Uint8Array, void, undefined> {
+    const path = `${jobs.path(id, "/results")}?format=${encodeURIComponent(format)}`;
+    const { stop, response } = await withRetry(this.#retry, () => this.#opened(path));
+    try {
+      const reader = response.body?.getReader();
+      for (;;) {
+        // Only the wait is timed, not what the caller does with a piece.
+        const piece = await this.#timed(stop, reader?.read());
+        if (!piece || piece.done) return;
+        yield piece.value;
+      }
+    } finally {
+      stop.abort();
+    }
+  }
+
+  /** Journal lines of up to 100 results, by your prices and your chart of accounts. */
+  async journal(request: JournalRequest): Promise<JournalAnswer> {
+    return this.#post("v1/journal", answers.journal, request);
+  }
+
+  /** The owner's books. The first is the one of jobs that name none. */
+  async books(): Promise<BookName[]> {
+    return this.#call("v1/books", answers.books);
+  }
+
+  async #post<T>(path: string, read: (body: unknown) => T, request: object, isSafe = true): Promise<T> {
+    const body = JSON.stringify(request);
+    return this.#call(path, read, { method: "POST", body, contentType: "application/json" }, isSafe);
+  }
+
+  async #call<T>(path: string, read: (body: unknown) => T, sent: Sent = {}, isSafe = true): Promise<T> {
+    return withRetry(this.#retry, () => this.#ask(path, read, sent), isSafe);
+  }
+
+  async #ask<T>(path: string, read: (body: unknown) => T, sent: Sent): Promise<T> {
     let response: Response;
     let text: string;
     try {
-      response = await fetch(this.#baseUrl + path, {
-        method: body === null ? "GET" : "POST",
-        headers: {
-          accept: "application/json",
-          ...(body === null ? {} : { "content-type": "application/json" }),
-          ...(this.#key === undefined ? {} : { authorization: `Bearer ${this.#key}` }),
-        },
-        body,
-        redirect: "manual",
-        signal: AbortSignal.timeout(Math.min(this.#timeoutSeconds * 1000, 2 ** 31 - 1)),
-      });
+      const signal = AbortSignal.timeout(milliseconds(sent.timeoutSeconds ?? this.#timeoutSeconds));
+      response = await this.#fetch(path, sent, "application/json", signal);
       text = await response.text();
     } catch (error) {
-      throw new Unreachable({ code: "unreachable", message: this.#redacted(spelled(error)) });
+      throw this.#unreachable(error);
     }
     const parsed = json(text);
-    if (response.status !== 200) throw this.#failure(response, parsed);
+    if (response.status !== 200 && response.status !== 202) throw this.#failure(response, parsed);
     const bad = (message: string, isTransient: boolean) =>
       new BadAnswer({ ...about(response), code: "bad_answer", message: this.#redacted(message) }, isTransient);
     if (parsed === undefined) throw bad("the answer is not JSON", true);
@@ -119,6 +237,48 @@ export class Taxon {
     } catch (error) {
       throw error instanceof answers.Mismatch ? bad(error.message, false) : error;
     }
+  }
+
+  /** An answer whose body is still to come; whoever has it calls `stop`. */
+  async #opened(path: string): Promise<{ stop: AbortController; response: Response }> {
+    const stop = new AbortController();
+    const response = await this.#timed(stop, this.#fetch(path, {}, "*/*", stop.signal));
+    if (response.status === 200) return { stop, response };
+    throw this.#failure(response, json(await this.#timed(stop, response.text())));
+  }
+
+  /** Ends the request when a part of its answer takes longer than a whole one may. */
+  async #timed<T>(stop: AbortController, part: T | Promise<T>): Promise<T> {
+    const late = () => stop.abort(new DOMException(`nothing came for ${this.#timeoutSeconds} s`, "TimeoutError"));
+    const timer = setTimeout(late, milliseconds(this.#timeoutSeconds));
+    try {
+      return await part;
+    } catch (error) {
+      throw this.#unreachable(error);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #fetch(path: string, sent: Sent, accept: string, signal: AbortSignal): Promise<Response> {
+    const request: RequestInit & { duplex: "half" } = {
+      method: sent.method ?? "GET",
+      headers: {
+        accept,
+        ...(sent.contentType === undefined ? {} : { "content-type": sent.contentType }),
+        ...(this.#key === undefined ? {} : { authorization: `Bearer ${this.#key}` }),
+      },
+      body: sent.body ?? null,
+      // Needed for a stream, and unknown to the types.
+      duplex: "half",
+      redirect: "manual",
+      signal,
+    };
+    return fetch(this.#baseUrl + path, request);
+  }
+
+  #unreachable(error: unknown): Unreachable {
+    return new Unreachable({ code: "unreachable", message: this.#redacted(spelled(error)) }, isUnsent(error));
   }
 
   #failure(response: Response, body: unknown): TaxonError {
@@ -163,6 +323,16 @@ function spelled(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const cause = error.cause instanceof Error ? `: ${error.cause.message}` : "";
   return `${error.name}: ${error.message}${cause}`;
+}
+
+/** No connection, or one that was closed before the whole request was written. Node names the reason; a browser does not. */
+function isUnsent(error: unknown): boolean {
+  const code = field(field(error, "cause"), "code");
+  return typeof code === "string" && ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT", "EPIPE"].includes(code);
+}
+
+function milliseconds(seconds: number): number {
+  return Math.min(seconds * 1000, TIMER_MILLISECONDS_MAX);
 }
 
 /** A copy: the caller may change its own while this waits. */

@@ -1,6 +1,7 @@
 /** What can go wrong: one class per thing that a caller does something about. */
 
 import type { Classification } from "./generated.js";
+import type { Job } from "./requests.js";
 
 export interface Details {
   readonly code: string;
@@ -36,6 +37,11 @@ export class TaxonError extends Error {
   get isTransient(): boolean {
     return false;
   }
+
+  /** Whether the service surely did nothing with the request, so that not even a new job is made twice by asking again. */
+  get isUntaken(): boolean {
+    return this.status === 429 || this.status === 503;
+  }
 }
 
 /** 400: `invalid_request` or `invalid_hash`. The same request fails again. */
@@ -47,7 +53,7 @@ export class Unauthorized extends TaxonError {}
 /** 402: the pool of the period is used up; `quotaStatus()` tells when it fills again. */
 export class QuotaExceeded extends TaxonError {}
 
-/** 404: the transaction, its chain or the wallet in it was not found. */
+/** 404: the transaction, its chain or the wallet in it was not found, or no job or book of yours is called so. */
 export class NotFound extends TaxonError {}
 
 /** 404 `tx_not_yet_mined`: ask again once it is in a block. */
@@ -69,7 +75,18 @@ export class UpstreamFailed extends Transient {}
 export class ServiceFailed extends Transient {}
 
 /** No whole answer: no connection, a reset, a timeout. */
-export class Unreachable extends Transient {}
+export class Unreachable extends Transient {
+  readonly #isUntaken: boolean;
+
+  constructor(details: Details, isUntaken = false) {
+    super(details);
+    this.#isUntaken = isUntaken;
+  }
+
+  override get isUntaken(): boolean {
+    return this.#isUntaken;
+  }
+}
 
 /** An answer that is not of the interface, such as a proxy's page. It was asked for again only when it was no JSON at all. */
 export class BadAnswer extends TaxonError {
@@ -82,6 +99,30 @@ export class BadAnswer extends TaxonError {
 
   override get isTransient(): boolean {
     return this.#isTransient;
+  }
+}
+
+/** What `waitForJob` throws, with the job as it was seen last. */
+export abstract class JobError extends TaxonError {
+  readonly job: Job;
+
+  constructor(details: Details, job: Job) {
+    super(details);
+    this.job = job;
+  }
+}
+
+/** The job cannot go on; `job.reason` says why. What was read stays among its results. */
+export class JobFailed extends JobError {
+  constructor(message: string, job: Job) {
+    super({ code: "job_failed", message }, job);
+  }
+}
+
+/** The time to wait is over, and the job is not; it goes on by itself. */
+export class JobUnfinished extends JobError {
+  constructor(message: string, job: Job) {
+    super({ code: "job_unfinished", message }, job);
   }
 }
 

@@ -6,10 +6,13 @@
 
 export { Amount } from "./amount.js";
 export type { Progress } from "./batch.js";
-export { Taxon, type ClassifyAllOptions, type TaxonOptions } from "./client.js";
+export { Taxon, type ClassifyAllOptions, type CreateJobOptions, type TaxonOptions, type WaitOptions } from "./client.js";
 export {
   BadAnswer,
   InvalidRequest,
+  JobError,
+  JobFailed,
+  JobUnfinished,
   NotFound,
   NotYetMined,
   QuotaExceeded,
@@ -26,12 +29,18 @@ export type {
   Assets,
   BatchItem,
   BlockTime,
+  BookName,
   CategoryRow,
   ChainCorrected,
   ChainRow,
+  Chart,
   Classification,
   Evidence,
   GreyArea,
+  JournalAnswer,
+  JournalLine,
+  JournalPrice,
+  JournalRequest,
   Parent,
   PartnerStatus,
   PoolStatus,
@@ -39,5 +48,13 @@ export type {
   Step,
   Treatment,
 } from "./generated.js";
-export type { ClassifyAllRequest, ClassifyRequest, PolicyChoice } from "./requests.js";
+export type {
+  ClassifyAllRequest,
+  ClassifyRequest,
+  Job,
+  JobRequest,
+  PolicyChoice,
+  Table,
+  WalletsJobRequest,
+} from "./requests.js";
 export { RETRY, type Retry } from "./retry.js";

@@ -26,16 +26,18 @@ export const RETRY: Retry = {
 };
 
 /** A timer with more than this fires at once. */
-const TIMER_MILLISECONDS_MAX = 2 ** 31 - 1;
+export const TIMER_MILLISECONDS_MAX = 2 ** 31 - 1;
 
-export async function withRetry<T>(retry: Retry, ask: () => Promise<T>): Promise<T> {
+/** What is not safe to do twice is asked again only where the service surely did nothing. */
+export async function withRetry<T>(retry: Retry, ask: () => Promise<T>, isSafe = true): Promise<T> {
   const started = performance.now();
   for (let tries = 1; ; tries++) {
     try {
       return await ask();
     } catch (error) {
       const elapsedSeconds = (performance.now() - started) / 1000;
-      const pause = error instanceof TaxonError ? pauseSeconds(retry, error, tries, elapsedSeconds) : undefined;
+      const mayRepeat = error instanceof TaxonError && (isSafe || error.isUntaken);
+      const pause = mayRepeat ? pauseSeconds(retry, error, tries, elapsedSeconds) : undefined;
       if (pause === undefined) throw error;
       await sleep(pause);
     }

@@ -55,6 +55,16 @@ export async function serve(settings: Record<string, string>, use: (service: Ser
   }
 }
 
+/** A folder that is gone afterwards. */
+export async function inFolder(use: (folder: string) => Promise<void>): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), "taxon-client-"));
+  try {
+    await use(folder);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
 export async function freePort(): Promise<number> {
   const server = createSocketServer().listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -121,6 +131,7 @@ export interface Seen {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: Asked;
+  readonly text: string;
 }
 
 export type Scripted = Answer | ((body: Asked) => Answer);
@@ -132,8 +143,9 @@ export async function scripted(answers: Scripted[], use: (url: string, seen: See
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const text = Buffer.concat(chunks).toString();
-    const body = (text ? JSON.parse(text) : undefined) as Asked;
-    seen.push({ at: performance.now(), path: request.url!, headers: request.headers, body });
+    const isJson = request.headers["content-type"] === "application/json";
+    const body = (text && isJson ? JSON.parse(text) : undefined) as Asked;
+    seen.push({ at: performance.now(), path: request.url!, headers: request.headers, body, text });
     const next = answers[Math.min(seen.length, answers.length) - 1]!;
     const answer = typeof next === "function" ? next(body) : next;
     if (answer.isSilent) return;

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ._generated import Classification
+    from ._generated import Classification, JobStatus
 
 __all__ = [
     "BadAnswer",
     "InvalidRequest",
+    "JobError",
+    "JobFailed",
+    "JobUnfinished",
     "NotFound",
     "NotYetMined",
     "QuotaExceeded",
@@ -46,6 +49,8 @@ class TaxonError(Exception):
         self.request_id = request_id
         #: Seconds from the answer on, where it said so.
         self.retry_after = retry_after
+        #: Whether the service surely did nothing with the request, so that not even a new job is made twice by asking again.
+        self.is_untaken = status in (429, 503)
         #: Set by `classify_all`: what was answered before it failed, one place per input, None where nothing was.
         self.rows: Sequence[Classification | None] | None = None
 
@@ -69,7 +74,7 @@ class QuotaExceeded(TaxonError):
 
 
 class NotFound(TaxonError):
-    """404: the transaction, its chain or the wallet in it was not found."""
+    """404: the transaction, its chain or the wallet in it was not found, or no job or book of yours is called so."""
 
 
 class NotYetMined(NotFound):
@@ -102,3 +107,25 @@ class Unreachable(TaxonError):
 
 class BadAnswer(TaxonError):
     """An answer that is not of the interface, such as a proxy's page. It was asked for again only when it was no JSON at all."""
+
+
+class JobError(TaxonError):
+    """What `wait_for_job` raises, with the job as it was seen last."""
+
+    def __init__(self, code: str, message: str, job: JobStatus) -> None:
+        super().__init__(code, message)
+        self.job = job
+
+
+class JobFailed(JobError):
+    """The job cannot go on; `job.reason` says why. What was read stays among its results."""
+
+    def __init__(self, message: str, job: JobStatus) -> None:
+        super().__init__("job_failed", message, job)
+
+
+class JobUnfinished(JobError):
+    """The time to wait is over, and the job is not; it goes on by itself."""
+
+    def __init__(self, message: str, job: JobStatus) -> None:
+        super().__init__("job_unfinished", message, job)

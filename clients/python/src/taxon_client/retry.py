@@ -53,7 +53,8 @@ class Retry:
         bound = min(self.pause_seconds_max, self.pause_seconds_first * 2 ** min(tries - 1, 32))
         return random.uniform(0, bound)
 
-    def call(self, ask: Callable[[], _T]) -> _T:
+    def call(self, ask: Callable[[], _T], *, is_safe: bool = True) -> _T:
+        """What is not safe to do twice is asked again only where the service surely did nothing."""
         started = time.monotonic()
         tries = 0
         while True:
@@ -62,7 +63,7 @@ class Retry:
             except TaxonError as error:
                 tries += 1
                 pause = self.pause_seconds(error, tries, time.monotonic() - started)
-                if pause is None:
+                if pause is None or not (is_safe or error.is_untaken):
                     raise
             sleep(pause)
 
