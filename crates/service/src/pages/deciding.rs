@@ -5,6 +5,7 @@ use engine::category::{Category, TABLE};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use maud::{Markup, html};
+use serde::de::DeserializeOwned;
 
 use super::parts::{harmless, spoken, treatment_words};
 use crate::app::{COMMENT_BYTES_MAX, DecisionDraft, TREATMENTS};
@@ -56,5 +57,37 @@ pub(super) fn fields(draft: &DecisionDraft, treatments: &Treatments) -> Markup {
             @for known in TREATMENTS { option value=(known.name()) selected[known.name() == draft.treatment] { (treatment_words(known)) } }
         } }
         label { "Comment" textarea name="comment" rows="2" maxlength=(COMMENT_BYTES_MAX) { (comment.join("\n")) } }
+    }
+}
+
+/// The form around such a table: which rows, what to do with them, what was written, and where to go back to.
+#[derive(Debug)]
+pub(super) struct ChosenRows<K, Q> {
+    pub(super) rows: Vec<K>,
+    pub(super) what: String,
+    pub(super) draft: DecisionDraft,
+    pub(super) wanted: Q,
+}
+
+impl<K, Q: Default + DeserializeOwned> ChosenRows<K, Q> {
+    /// `row` reads the two halves of a row's name. `None` where it is another form.
+    pub(super) fn read(fields: &[(String, String)], row: fn(&str, &str) -> Option<K>) -> Option<Self> {
+        let mut chosen =
+            Self { rows: Vec::new(), what: String::new(), draft: DecisionDraft::default(), wanted: Q::default() };
+        for (field, value) in fields {
+            match field.as_str() {
+                "row" => {
+                    let (one, other) = value.split_once(':')?;
+                    chosen.rows.push(row(one, other)?);
+                }
+                "do" => value.clone_into(&mut chosen.what),
+                "category" => value.clone_into(&mut chosen.draft.category),
+                "treatment" => value.clone_into(&mut chosen.draft.treatment),
+                "comment" => value.clone_into(&mut chosen.draft.comment),
+                "back" => chosen.wanted = serde_urlencoded::from_str(value).ok()?,
+                _ => {}
+            }
+        }
+        Some(chosen).filter(|chosen| !chosen.what.is_empty())
     }
 }

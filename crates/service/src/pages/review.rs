@@ -10,10 +10,10 @@ use axum::extract::{Path, Query, State};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use maud::html;
 
+use super::deciding::ChosenRows;
 use super::extract::{PostedForm, SignedIn};
 use super::frame::{PageError, notice, page, sentence};
 use super::parts::harmless;
-use crate::app::DecisionDraft;
 use crate::error::ApiError;
 use crate::store::RowKey;
 use crate::web::Web;
@@ -56,35 +56,10 @@ async fn drawn(
     Ok(page(visitor, "Review", main))
 }
 
-/// The form around the table: which rows, what to do with them, and what was written.
-#[derive(Debug, Default)]
-struct PostedRows {
-    keys: Vec<RowKey>,
-    what: String,
-    draft: DecisionDraft,
-    wanted: ReviewQuery,
-}
+type PostedRows = ChosenRows<RowKey, ReviewQuery>;
 
-impl PostedRows {
-    /// `None` where it is another form.
-    fn read(fields: &[(String, String)]) -> Option<Self> {
-        let mut posted = Self::default();
-        for (field, value) in fields {
-            match field.as_str() {
-                "row" => {
-                    let (hash, wallet) = value.split_once(':')?;
-                    posted.keys.push(RowKey { hash: hash.to_owned(), wallet: wallet.to_owned() });
-                }
-                "do" => value.clone_into(&mut posted.what),
-                "category" => value.clone_into(&mut posted.draft.category),
-                "treatment" => value.clone_into(&mut posted.draft.treatment),
-                "comment" => value.clone_into(&mut posted.draft.comment),
-                "back" => posted.wanted = serde_urlencoded::from_str(value).ok()?,
-                _ => {}
-            }
-        }
-        Some(posted).filter(|posted| !posted.what.is_empty())
-    }
+fn key(hash: &str, wallet: &str) -> Option<RowKey> {
+    Some(RowKey { hash: hash.to_owned(), wallet: wallet.to_owned() })
 }
 
 /// Decides, undoes or signs the rows that were chosen, and leads back to the same page of the table.
@@ -94,9 +69,9 @@ pub(crate) async fn change(
     Path(id): Path<String>,
     PostedForm(fields): PostedForm<Vec<(String, String)>>,
 ) -> Result<Response, PageError> {
-    let posted = PostedRows::read(&fields).ok_or(PageError::Form)?;
+    let posted = PostedRows::read(&fields, key).ok_or(PageError::Form)?;
     let person_id = &signed_in.person.owner_id;
-    let PostedRows { keys, draft, .. } = &posted;
+    let PostedRows { rows: keys, draft, .. } = &posted;
     let done = match posted.what.as_str() {
         "decide" => web.app.decide(person_id, &id, keys, draft).await,
         "undo" => web.app.undo_decisions(person_id, &id, keys).await,

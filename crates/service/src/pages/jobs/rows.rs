@@ -8,8 +8,8 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 use maud::html;
 
 use super::SAID_CHARS_MAX;
-use crate::app::DecisionDraft;
 use crate::error::ApiError;
+use crate::pages::deciding;
 use crate::pages::extract::{PostedForm, SignedIn};
 use crate::pages::frame::{PageError, notice, page, sentence};
 use crate::pages::parts::harmless;
@@ -42,36 +42,11 @@ async fn drawn(
     Ok(page(visitor, "Results", main))
 }
 
-/// The form around the table: which rows, what to do with them, and what was written.
-#[derive(Debug, Default)]
-struct ChosenRows {
-    /// By part and number.
-    places: Vec<(i64, u8)>,
-    what: String,
-    draft: DecisionDraft,
-    wanted: RowsQuery,
-}
+/// Rows by part and number.
+type ChosenRows = deciding::ChosenRows<(i64, u8), RowsQuery>;
 
-impl ChosenRows {
-    /// `None` where it is another form.
-    fn read(fields: &[(String, String)]) -> Option<Self> {
-        let mut chosen = Self::default();
-        for (field, value) in fields {
-            match field.as_str() {
-                "row" => {
-                    let (part, at) = value.split_once(':')?;
-                    chosen.places.push((part.parse().ok()?, at.parse().ok()?));
-                }
-                "do" => value.clone_into(&mut chosen.what),
-                "category" => value.clone_into(&mut chosen.draft.category),
-                "treatment" => value.clone_into(&mut chosen.draft.treatment),
-                "comment" => value.clone_into(&mut chosen.draft.comment),
-                "back" => chosen.wanted = serde_urlencoded::from_str(value).ok()?,
-                _ => {}
-            }
-        }
-        Some(chosen).filter(|chosen| !chosen.what.is_empty())
-    }
+fn place(part: &str, at: &str) -> Option<(i64, u8)> {
+    Some((part.parse().ok()?, at.parse().ok()?))
 }
 
 /// Decides the rows that were chosen or takes their decisions back, and leads back to the same page of the table.
@@ -81,11 +56,11 @@ pub(crate) async fn decide(
     Path(id): Path<String>,
     PostedForm(fields): PostedForm<Vec<(String, String)>>,
 ) -> Result<Response, PageError> {
-    let chosen = ChosenRows::read(&fields).ok_or(PageError::Form)?;
+    let chosen = ChosenRows::read(&fields, place).ok_or(PageError::Form)?;
     let owner_id = &signed_in.person.owner_id;
     let done = match chosen.what.as_str() {
-        "decide" => web.app.decide_job_rows(owner_id, &id, &chosen.places, &chosen.draft).await,
-        "undo" => web.app.undo_job_rows(owner_id, &id, &chosen.places).await,
+        "decide" => web.app.decide_job_rows(owner_id, &id, &chosen.rows, &chosen.draft).await,
+        "undo" => web.app.undo_job_rows(owner_id, &id, &chosen.rows).await,
         _ => return Err(PageError::Form),
     };
     match done {

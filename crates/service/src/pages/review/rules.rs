@@ -5,7 +5,7 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::PostedRows;
+use super::{PostedRows, key};
 use crate::app::LikePreview;
 use crate::pages::book::name;
 use crate::pages::deciding::{day, person};
@@ -33,7 +33,7 @@ pub(super) fn preview(SignedIn { visitor, .. }: &SignedIn, preview: &LikePreview
         @if i64::try_from(first.len()).is_ok_and(|shown| shown < *count) { p.hint { "The first " (first.len()) " are shown." } }
         form.row method="post" action={ "/books/" (book.id) "/rules" } {
             (proof(visitor))
-            @for key in &posted.keys { input type="hidden" name="row" value={ (key.hash) ":" (key.wallet) }; }
+            @for key in &posted.rows { input type="hidden" name="row" value={ (key.hash) ":" (key.wallet) }; }
             input type="hidden" name="do" value="like";
             input type="hidden" name="category" value=(decision.category);
             input type="hidden" name="treatment" value=(decision.treatment);
@@ -52,8 +52,8 @@ pub(crate) async fn make_rule(
     Path(id): Path<String>,
     PostedForm(fields): PostedForm<Vec<(String, String)>>,
 ) -> Result<Response, PageError> {
-    let posted = PostedRows::read(&fields).ok_or(PageError::Form)?;
-    web.app.decide_like(&person.owner_id, &id, &posted.keys, &posted.draft).await?;
+    let posted = PostedRows::read(&fields, key).ok_or(PageError::Form)?;
+    web.app.decide_like(&person.owner_id, &id, &posted.rows, &posted.draft).await?;
     Ok(Redirect::to(&posted.wanted.path(&id)).into_response())
 }
 

@@ -119,7 +119,7 @@ fn header(book: &BookRow, wanted: &ReviewQuery, by: &str, words: &str) -> Markup
 
 fn line(row: &ReviewRow, person_id: &str, book: &BookRow, typed: Option<&PostedRows>) -> Markup {
     let is_chosen =
-        typed.is_some_and(|typed| typed.keys.iter().any(|key| key.hash == row.hash && key.wallet == row.wallet));
+        typed.is_some_and(|typed| typed.rows.iter().any(|key| key.hash == row.hash && key.wallet == row.wallet));
     let query = serde_urlencoded::to_string([("chain", &row.chain), ("wallet", &row.wallet)]).unwrap_or_default();
     let short = shortened(&row.hash);
     html! {

@@ -109,7 +109,7 @@ fn line(row: &JobPageRow, book: Option<&BookRow>, typed: Option<&ChosenRows>) ->
 
 fn read_line(row: &JobPageRow, read: &ReadRow, book: Option<&BookRow>, typed: Option<&ChosenRows>) -> Markup {
     let (part, at) = (row.place.part, row.place.at);
-    let is_chosen = typed.is_some_and(|typed| typed.places.contains(&(part, at)));
+    let is_chosen = typed.is_some_and(|typed| typed.rows.contains(&(part, at)));
     let query = serde_urlencoded::to_string([("chain", &read.chain), ("wallet", &read.wallet)]).unwrap_or_default();
     let short = shortened(&read.hash);
     let time_zone = book.map_or("UTC", |book| &book.time_zone);
