@@ -125,7 +125,7 @@ pub struct EndedPart {
     pub outcome: PartOutcome,
 }
 
-/// Where the answers of a part are, and when its transactions were.
+/// What is known of the rows of a part without their answers: when the transactions were, and how they were read.
 #[derive(Debug, Clone)]
 pub struct PartTimes {
     pub number: i64,
@@ -332,15 +332,21 @@ impl Store {
     }
 
     /// Holds the part longer; false where another has it.
-    pub async fn renew_part(&self, part: &HeldPart, holder: &str, span: Duration) -> Result<bool, StoreError> {
+    pub async fn renew_part(
+        &self,
+        job_id: &str,
+        number: i64,
+        holder: &str,
+        span: Duration,
+    ) -> Result<bool, StoreError> {
         let until = self.now().await?.saturating_add(millis(span));
         on!(self, store => {
             let mut transaction = store.begin().await?;
             let renewed = sqlx::query(
                 "UPDATE job_parts SET held_until = $4 WHERE job_id = $1 AND number = $2 AND holder = $3 AND is_done = FALSE",
             )
-            .bind(&part.job_id)
-            .bind(part.number)
+            .bind(job_id)
+            .bind(number)
             .bind(holder)
             .bind(until)
             .execute(&mut *transaction)

@@ -70,11 +70,11 @@ async fn a_part_has_one_holder_and_is_written_down_once() {
 
         // The second goes on; of the first nothing is heard.
         engine.set_clock(NOON + 8 * SECOND);
-        assert!(store.renew_part(&second[0], "second", HELD).await.unwrap());
+        assert!(store.renew_part("one", 1, "second", HELD).await.unwrap());
         engine.set_clock(NOON + 11 * SECOND);
         let taken = store.hold_parts("third", HELD, 2).await.unwrap();
         assert_eq!(numbers(&taken), [("one", 0)]);
-        assert!(!store.renew_part(&first[0], "first", HELD).await.unwrap());
+        assert!(!store.renew_part("one", 0, "first", HELD).await.unwrap());
         assert!(!end(store, &first[0], "first", &outcome(true)).await, "it brings it too late");
         assert_eq!(counts(&store.job("a", "one").await.unwrap().unwrap()), (2, 0, 0, 0), "and nothing was counted");
 

@@ -2,7 +2,7 @@
 //! written down, several in one write. A worker that dies loses its parts to another after `HELD`; since the ledger counts a hash once, nothing is counted
 //! twice.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -80,7 +80,7 @@ struct Worker {
     id: String,
     stop: CancellationToken,
     /// Every part that was taken and not let go of, by job and number.
-    held: Mutex<BTreeMap<(String, i64), HeldPart>>,
+    held: Mutex<BTreeSet<(String, i64)>>,
 }
 
 /// What a part came to.
@@ -120,7 +120,7 @@ impl Worker {
                     () = self.stop.cancelled() => {}
                 }
             }
-            self.held().extend(parts.iter().map(|part| (key(part), part.clone())));
+            self.held().extend(parts.iter().map(key));
             for part in parts {
                 // There is room for all of them, and the readers outlive this.
                 let _ = ahead.send(part).await;
@@ -136,6 +136,7 @@ impl Worker {
         loop {
             let next = taken.lock().await.recv().await;
             let Some(part) = next else { return };
+            let key = key(&part);
             let served = if self.stop.is_cancelled() {
                 self.let_go(&part, Duration::ZERO).await.map(|()| None)
             } else {
@@ -145,7 +146,11 @@ impl Worker {
                 // The writer outlives the readers.
                 Ok(Some(end)) => drop(ended.send(end).await),
                 Ok(None) => {}
-                Err(error) => tell_lost(&error),
+                Err(error) => {
+                    // No longer renewed, so that it comes back.
+                    self.held().remove(&key);
+                    tell_lost(&error);
+                }
             }
         }
     }
@@ -177,15 +182,15 @@ impl Worker {
     async fn renew_parts(&self) {
         loop {
             tokio::time::sleep(RENEWED_EVERY).await;
-            let held: Vec<HeldPart> = self.held().values().cloned().collect();
-            for part in &held {
+            let held: Vec<(String, i64)> = self.held().iter().cloned().collect();
+            for (job_id, number) in &held {
                 // Lost or not: the ledger has what is read, and the end of a part is refused if another has it.
-                let _ = self.app.store.renew_part(part, &self.id, HELD).await;
+                let _ = self.app.store.renew_part(job_id, *number, &self.id, HELD).await;
             }
         }
     }
 
-    fn held(&self) -> std::sync::MutexGuard<'_, BTreeMap<(String, i64), HeldPart>> {
+    fn held(&self) -> std::sync::MutexGuard<'_, BTreeSet<(String, i64)>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
