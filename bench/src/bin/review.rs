@@ -179,20 +179,25 @@ impl Person {
         Ok((slowest, largest))
     }
 
-    /// Uploads the table of the demo and waits until it is read; the path of its page.
+    /// Uploads the table of the demo, starts it and waits until it is read; the path of its page.
     async fn job(&self) -> anyhow::Result<String> {
         let table = std::fs::read_to_string(repository().join("demo/demo.csv"))?;
         let page = self.text("/jobs").await?;
         let proof = page.split("name=\"csrf\" value=\"").nth(1).and_then(|rest| rest.split('"').next());
+        let proof = proof.context("no proof")?;
         let part = |name: &str, value: &str| {
             format!("--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"{name}\r\n\r\n{value}\r\n")
         };
-        let parts = part("csrf\"", proof.context("no proof")?) + &part("file\"; filename=\"demo.csv\"", &table);
+        let parts = part("csrf\"", proof) + &part("file\"; filename=\"demo.csv\"", &table);
         let request = self.http.post(format!("{}/jobs", self.url)).header("cookie", &self.cookie);
         let request = request.header("content-type", format!("multipart/form-data; boundary={BOUNDARY}"));
         let answer = request.body(format!("{parts}--{BOUNDARY}--\r\n")).send().await?;
         let place = answer.headers().get(LOCATION).and_then(|place| place.to_str().ok());
         let job = place.with_context(|| format!("the table was refused: {}", answer.status()))?.to_owned();
+        let start = self.http.post(format!("{}{job}/start", self.url)).header("cookie", &self.cookie);
+        let start = start.header("content-type", "application/x-www-form-urlencoded");
+        let started = start.body(format!("csrf={proof}")).send().await?;
+        ensure!(started.headers().contains_key(LOCATION), "the job was not started: {}", started.status());
         for _ in 0..FINISHED_SECONDS_MAX {
             if self.text(&job).await?.contains(">Finished<") {
                 return Ok(job);
