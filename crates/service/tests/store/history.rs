@@ -17,6 +17,7 @@ pub fn reading(owner: &str, hash: &str, wallet: &str, at: i64) -> HistoryRow {
         needs_review: false,
         protocol: Some("Uniswap V3".to_owned()),
         note: None,
+        time: at / SECOND,
         at,
         rules: "1+aa".to_owned(),
         for_review: None,
@@ -115,11 +116,11 @@ async fn readings_are_filtered_by_text_and_state() {
         ] {
             assert_eq!(found(text(looked_for)).await, wanted, "{looked_for}, {}", engine.name);
         }
-        let state = |needs_review| Recent { needs_review, ..Recent::default() };
-        assert_eq!(found(state(Some(true))).await, "0xcd 5Kx");
-        assert_eq!(found(state(Some(false))).await, "0xab_2 0xab%1");
-        let queue = Recent { before: Some((NOON + 3, "0xcd".to_owned(), "w".to_owned())), ..state(Some(true)) };
-        assert_eq!(found(queue).await, "5Kx");
+        let next = Recent { before: Some((NOON / SECOND, "0xcd".to_owned(), "w".to_owned())), ..Recent::default() };
+        assert_eq!(found(next).await, "0xab_2 0xab%1", "all of one second, by hash");
+        let later = HistoryRow { time: NOON / SECOND - 1, ..reading("a", "0xff", "w", NOON + 9) };
+        store.write_history(&[later], &[]).await.unwrap();
+        assert!(found(Recent::default()).await.ends_with(" 0xff"), "by when it was, not by when it was read");
     }
 }
 
