@@ -93,7 +93,7 @@ async fn readings_are_filtered_by_text_and_shown_by_date() {
         owners(store).await;
         let batch = [
             reading("a", "0xab%1", "w", NOON),
-            HistoryRow { category: "bridge_out", protocol: None, ..reading("a", "0xab_2", "w", NOON + 1 * SECOND) },
+            HistoryRow { category: "bridge_out", protocol: None, ..reading("a", "0xab_2", "w", NOON + SECOND) },
             HistoryRow { chain: "base".to_owned(), needs_review: true, ..reading("a", "5Kx", "w", NOON + 2 * SECOND) },
             HistoryRow { needs_review: true, ..reading("a", "0xcd", "w", NOON + 3 * SECOND) },
             reading("b", "0xab%1", "w", NOON),
