@@ -33,7 +33,7 @@ test("a reading with hostile token names", async (t) => {
     return (await page.locator("table tbody tr").count()) > 0;
   });
   await harmless(page);
-  await page.goto("/usage");
+  await page.goto("/readings");
   await harmless(page);
 });
 

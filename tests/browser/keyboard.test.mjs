@@ -54,7 +54,7 @@ test("by keyboard only", async (t) => {
   await t.test("the focus walks once around every page, always in sight", async (t) => {
     const page = await visitor(t, browser, service);
     await enter(page);
-    for (const path of ["/", "/account", "/jobs", "/books", "/usage", "/review", "/docs"]) {
+    for (const path of ["/", "/account", "/jobs", "/books", "/readings", "/review", "/usage", "/docs"]) {
       await page.goto(path);
       const stops = new Set();
       for (let stop = 0; stop < STOPS_MAX; stop += 1) {

@@ -37,12 +37,13 @@ test("a newcomer", async (t) => {
     const answer = await classify(service, key, swap.hash);
     assert.equal(answer.status, 200);
     assert.equal((await answer.json()).category, "swap");
-    await eventually("the usage shows it", async () => {
-      await page.goto("/usage");
-      return (await page.locator("#recent ~ .wide").count()) > 0;
-    });
+    await page.goto("/usage");
     assert.match(await page.locator(".pool").innerText(), /^1 of/);
-    assert.match(await page.getByRole("row").filter({ hasText: "swap" }).innerText(), /disposal/);
+    await eventually("the readings show it", async () => {
+      await page.goto("/readings");
+      return (await page.locator(".wide tbody tr").count()) > 0;
+    });
+    assert.match(await page.getByRole("row").filter({ hasText: /swap/i }).innerText(), /disposal/i);
 
     await page.goto("/account");
     await eventually("the key's last use is shown", async () => {

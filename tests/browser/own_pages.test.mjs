@@ -10,6 +10,7 @@ const TRANSACTIONS = [
 const PAGES = {
   "account": "/account",
   "usage": "/usage",
+  "readings": "/readings",
   "books": "/books",
   "review": "/review",
   "webhooks": "/webhooks",

@@ -210,20 +210,26 @@ fn reading(owner_id: &str, row: &Classification, at: i64, is_job: bool) -> Histo
         needs_review: row.needs_review,
         protocol: row.protocol.clone(),
         note: row.review_note.as_deref().map(cut),
+        time: seconds(row),
         at,
         rules: row.engine.clone(),
         for_review: (row.needs_review && !is_job).then(|| Box::new(read_row(row))),
     }
 }
 
+/// When the transaction was, in seconds since 1970; 0 where that is not known.
+pub(crate) fn seconds(row: &Classification) -> i64 {
+    let time = row.block.as_ref().and_then(|block| block.timestamp.parse::<jiff::Timestamp>().ok());
+    time.map_or(0, jiff::Timestamp::as_second)
+}
+
 /// A reading as its book keeps it.
 pub(crate) fn read_row(row: &Classification) -> ReadRow {
-    let time = row.block.as_ref().and_then(|block| block.timestamp.parse::<jiff::Timestamp>().ok());
     ReadRow {
         hash: row.hash.clone().unwrap_or_default(),
         wallet: row.perspective.map(|wallet| wallet.to_string()).unwrap_or_default(),
         chain: row.chain.clone().unwrap_or_default(),
-        time: time.map_or(0, jiff::Timestamp::as_second),
+        time: seconds(row),
         category: row.category.name(),
         treatment: row.treatment.name(),
         taxable: row.taxable,
@@ -287,6 +293,7 @@ mod tests {
             needs_review: false,
             protocol: None,
             note: None,
+            time: 1,
             at: 1,
             rules: String::new(),
             for_review: None,

@@ -13,6 +13,7 @@ mod multipart;
 pub(crate) mod operator;
 mod parts;
 mod reading;
+pub(crate) mod readings;
 pub(crate) mod review;
 pub(crate) mod sign_in;
 pub(crate) mod try_it;

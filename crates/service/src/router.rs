@@ -13,7 +13,7 @@ use utoipa_axum::routes;
 
 use crate::config::Config;
 use crate::error::ApiError;
-use crate::pages::{account, book, jobs, operator, review, sign_in, try_it, usage, webhooks};
+use crate::pages::{account, book, jobs, operator, readings, review, sign_in, try_it, usage, webhooks};
 use crate::web::{self, Web};
 use crate::{docs, mcp, openapi, pages, rest};
 
@@ -113,8 +113,9 @@ fn page_routes(web: &Web) -> Router<Web> {
         .route("/deliveries/{id}", get(webhooks::delivery))
         .route("/deliveries/{id}/again", get(|| to("/webhooks")).post(webhooks::again))
         .route("/webhooks/{id}/remove", get(webhooks::confirm_remove).post(webhooks::remove))
-        .route("/usage", get(usage::page_handler))
-        .route("/usage.csv", get(usage::csv))
+        .route("/usage", get(usage::shown))
+        .route("/readings", get(readings::shown))
+        .route("/readings.csv", get(readings::csv))
         .route("/review", get(review::queue))
         .route("/books", get(book::list).post(book::create))
         .route("/books/{id}", get(book::book).post(book::set))

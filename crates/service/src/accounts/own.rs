@@ -55,7 +55,7 @@ impl Accounts {
         self.store.usage(owner_id, days).await
     }
 
-    /// The newest readings first. A page starts after the cursor of the last row of the page before.
+    /// Readings by the date of the transaction, the newest first. A page starts after the cursor of the last row of the page before.
     pub(crate) async fn recent(
         &self,
         owner_id: &str,

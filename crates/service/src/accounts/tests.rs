@@ -244,6 +244,7 @@ async fn what_is_looked_for_stays_within_bounds() {
         needs_review: true,
         protocol: None,
         note: None,
+        time: 0,
         at: NOON,
         rules: String::new(),
         for_review: None,

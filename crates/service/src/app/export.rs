@@ -11,8 +11,8 @@ use crate::error::ApiError;
 const ROWS_MAX: usize = 10_000;
 const PAGE_ROWS: i64 = 1_000;
 
-const COLUMNS: [&str; 11] = [
-    "at",
+const COLUMNS: [&str; 12] = [
+    "time",
     "hash",
     "chain",
     "wallet",
@@ -23,10 +23,11 @@ const COLUMNS: [&str; 11] = [
     "needs_review",
     "protocol",
     "review_note",
+    "read_at",
 ];
 
 impl App {
-    /// The newest first, as on the page.
+    /// By the date of the transaction, the newest first, as on the page.
     pub(crate) async fn readings_csv(&self, owner_id: &str, mut filter: Recent) -> Result<Vec<u8>, ApiError> {
         let mut rows: Vec<ReadingRow> = Vec::new();
         while rows.len() < ROWS_MAX {
@@ -48,10 +49,11 @@ fn written(rows: &[ReadingRow]) -> Option<Vec<u8>> {
     out.into_inner().ok()
 }
 
-fn fields(row: &ReadingRow) -> [String; 11] {
-    let time = |at: i64| jiff::Timestamp::from_millisecond(at).map(|at| at.to_string()).unwrap_or_default();
+fn fields(row: &ReadingRow) -> [String; 12] {
+    let time = jiff::Timestamp::from_second(row.time).ok().filter(|_| row.time != 0);
+    let read_at = jiff::Timestamp::from_millisecond(row.at).unwrap_or_default();
     [
-        time(row.at),
+        time.map(|time| time.to_string()).unwrap_or_default(),
         row.hash.clone(),
         row.chain.clone(),
         row.wallet.clone(),
@@ -62,5 +64,6 @@ fn fields(row: &ReadingRow) -> [String; 11] {
         row.needs_review.to_string(),
         row.protocol.clone().unwrap_or_default(),
         row.note.clone().unwrap_or_default(),
+        read_at.to_string(),
     ]
 }

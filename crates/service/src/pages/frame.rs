@@ -47,8 +47,9 @@ fn navigation(visitor: Option<&Visitor>) -> Markup {
             @if let Some(person) = person {
                 li { a href="/jobs" { "Jobs" } }
                 li { a href="/books" { "Books" } }
-                li { a href="/usage" { "Usage" } }
+                li { a href="/readings" { "Readings" } }
                 li { a href="/review" { "Review" } }
+                li { a href="/usage" { "Usage" } }
                 li { a href="/account" { "Account" } }
                 @if person.is_operator { li { a href="/operator" { "Operator" } } }
             }

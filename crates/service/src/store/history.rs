@@ -30,7 +30,9 @@ pub struct HistoryRow {
     pub needs_review: bool,
     pub protocol: Option<String>,
     pub note: Option<String>,
-    /// Milliseconds since 1970.
+    /// When the transaction was, in seconds since 1970; 0 where it is not known.
+    pub time: i64,
+    /// When it was read, in milliseconds since 1970.
     pub at: i64,
     /// Version of the engine and digest of the rules.
     pub rules: String,
@@ -137,16 +139,18 @@ pub struct ReadingRow {
     pub needs_review: bool,
     pub protocol: Option<String>,
     pub note: Option<String>,
-    /// Milliseconds since 1970.
+    /// When the transaction was, in seconds since 1970; 0 where it is not known.
+    pub time: i64,
+    /// When it was read, in milliseconds since 1970.
     pub at: i64,
 }
 
-from_row!(ReadingRow: hash, wallet, chain, category, treatment, taxable, confidence, needs_review, protocol, note, at);
+from_row!(ReadingRow: hash, wallet, chain, category, treatment, taxable, confidence, needs_review, protocol, note, time, at);
 
 impl ReadingRow {
     /// Where the next page starts.
     pub fn cursor(&self) -> (i64, String, String) {
-        (self.at, self.hash.clone(), self.wallet.clone())
+        (self.time, self.hash.clone(), self.wallet.clone())
     }
 }
 
@@ -155,7 +159,6 @@ impl ReadingRow {
 pub struct Recent {
     /// The start of a hash, a category, a chain or a protocol.
     pub text: Option<String>,
-    pub needs_review: Option<bool>,
     /// The last row of the page before.
     pub before: Option<(i64, String, String)>,
 }
@@ -214,22 +217,9 @@ macro_rules! reading_rows {
     ($($which:literal),+) => {
         concat!(
             "SELECT readings.hash, readings.wallet, readings.chain, readings.category, readings.treatment, readings.taxable,
-                    readings.confidence, readings.needs_review, readings.protocol, readings.note, readings.at
+                    readings.confidence, readings.needs_review, readings.protocol, readings.note, readings.time, readings.at
              FROM readings WHERE readings.owner_id = $1 ",
             $($which),+
-        )
-    };
-}
-
-/// Each statement has the index that it needs: one for all rows, one for those that need review.
-macro_rules! recent_rows {
-    ($needs_review:literal) => {
-        reading_rows!(
-            $needs_review,
-            " AND (readings.at, readings.hash, readings.wallet) < ($3, $4, $5)
-              AND (CAST($6 AS TEXT) IS NULL OR lower(readings.hash) LIKE $6 ESCAPE '!' OR readings.category LIKE $6 ESCAPE '!'
-                   OR readings.chain LIKE $6 ESCAPE '!' OR lower(readings.protocol) LIKE $6 ESCAPE '!')
-              ORDER BY readings.at DESC, readings.hash DESC, readings.wallet DESC LIMIT $7"
         )
     };
 }
@@ -277,7 +267,7 @@ impl Store {
                 announce_moves!(store, transaction, rows, now);
                 let mut insert = QueryBuilder::new(
                     "INSERT INTO readings (owner_id, hash, wallet, chain, category, treatment, taxable, confidence,
-                                           needs_review, protocol, note, at, rules) ",
+                                           needs_review, protocol, note, time, at, rules) ",
                 );
                 insert.push_values(rows, |mut row, reading| {
                     row.push_bind(&reading.owner_id)
@@ -291,6 +281,7 @@ impl Store {
                         .push_bind(reading.needs_review)
                         .push_bind(&reading.protocol)
                         .push_bind(&reading.note)
+                        .push_bind(reading.time)
                         .push_bind(reading.at)
                         .push_bind(&reading.rules);
                 });
@@ -298,7 +289,7 @@ impl Store {
                     " ON CONFLICT (owner_id, hash, wallet) DO UPDATE SET chain = excluded.chain,
                       category = excluded.category, treatment = excluded.treatment, taxable = excluded.taxable,
                       confidence = excluded.confidence, needs_review = excluded.needs_review, protocol = excluded.protocol,
-                      note = excluded.note, at = excluded.at, rules = excluded.rules WHERE excluded.at >= readings.at",
+                      note = excluded.note, time = excluded.time, at = excluded.at, rules = excluded.rules WHERE excluded.at >= readings.at",
                 );
                 insert.build().persistent(false).execute(&mut *transaction).await?;
             }
@@ -365,26 +356,18 @@ impl Store {
         })
     }
 
-    /// The newest first, at most `limit`.
+    /// By the date of the transaction, the newest first, at most `limit`.
     pub async fn readings(&self, owner_id: &str, filter: &Recent, limit: i64) -> Result<Vec<ReadingRow>, StoreError> {
-        let text = match filter.needs_review {
-            None => recent_rows!(" AND CAST($2 AS BOOLEAN) IS NULL"),
-            Some(_) => recent_rows!(" AND readings.needs_review = $2"),
-        };
-        let (at, hash, wallet) = filter.before.clone().unwrap_or((i64::MAX, String::new(), String::new()));
+        let (time, hash, wallet) = filter.before.clone().unwrap_or((i64::MAX, String::new(), String::new()));
         let pattern = filter.text.as_deref().map(starting_with);
         on!(self, store => {
-            let rows = sqlx::query_as(text)
-                .bind(owner_id)
-                .bind(filter.needs_review)
-                .bind(at)
-                .bind(hash)
-                .bind(wallet)
-                .bind(pattern)
-                .bind(limit)
-                .fetch_all(store.pool())
-                .await?;
-            Ok(rows)
+            let rows = sqlx::query_as(reading_rows!(
+                " AND (readings.time, readings.hash, readings.wallet) < ($2, $3, $4)
+                  AND (CAST($5 AS TEXT) IS NULL OR lower(readings.hash) LIKE $5 ESCAPE '!' OR readings.category LIKE $5 ESCAPE '!'
+                       OR readings.chain LIKE $5 ESCAPE '!' OR lower(readings.protocol) LIKE $5 ESCAPE '!')
+                  ORDER BY readings.time DESC, readings.hash DESC, readings.wallet DESC LIMIT $6"
+            ));
+            Ok(rows.bind(owner_id).bind(time).bind(hash).bind(wallet).bind(pattern).bind(limit).fetch_all(store.pool()).await?)
         })
     }
 

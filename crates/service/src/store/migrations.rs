@@ -9,7 +9,7 @@ use sqlx::migrate::{Migration, MigrationType, Migrator};
 /// Version, description, statements. A database keeps the description and a checksum of the statements, so a file never changes.
 type MigrationFile = (i64, &'static str, &'static str);
 
-const SQLITE: [MigrationFile; 9] = [
+const SQLITE: [MigrationFile; 10] = [
     (1, "keys", include_str!("../../../../migrations/sqlite/0001_keys.sql")),
     (2, "ledger", include_str!("../../../../migrations/sqlite/0002_ledger.sql")),
     (3, "accounts", include_str!("../../../../migrations/sqlite/0003_accounts.sql")),
@@ -19,9 +19,10 @@ const SQLITE: [MigrationFile; 9] = [
     (7, "webhooks", include_str!("../../../../migrations/sqlite/0007_webhooks.sql")),
     (8, "books", include_str!("../../../../migrations/sqlite/0008_books.sql")),
     (9, "listing", include_str!("../../../../migrations/sqlite/0009_listing.sql")),
+    (10, "dates", include_str!("../../../../migrations/sqlite/0010_dates.sql")),
 ];
 
-const POSTGRES: [MigrationFile; 9] = [
+const POSTGRES: [MigrationFile; 10] = [
     (1, "keys", include_str!("../../../../migrations/postgres/0001_keys.sql")),
     (2, "ledger", include_str!("../../../../migrations/postgres/0002_ledger.sql")),
     (3, "accounts", include_str!("../../../../migrations/postgres/0003_accounts.sql")),
@@ -31,6 +32,7 @@ const POSTGRES: [MigrationFile; 9] = [
     (7, "webhooks", include_str!("../../../../migrations/postgres/0007_webhooks.sql")),
     (8, "books", include_str!("../../../../migrations/postgres/0008_books.sql")),
     (9, "listing", include_str!("../../../../migrations/postgres/0009_listing.sql")),
+    (10, "dates", include_str!("../../../../migrations/postgres/0010_dates.sql")),
 ];
 
 pub(super) fn sqlite() -> Migrator {

@@ -150,7 +150,7 @@ fn hash(name: &str) -> String {
 /// Everything that somebody sees of what is theirs. Two of these are equal when nothing has changed.
 async fn seen(browser: &mut Browser) -> Vec<String> {
     let mut all = Vec::new();
-    for path in ["/account", "/jobs", "/webhooks", "/books", "/usage", "/usage.csv", "/operator", "/"] {
+    for path in ["/account", "/jobs", "/webhooks", "/books", "/usage", "/readings", "/readings.csv", "/operator", "/"] {
         all.push(browser.get(path).await.text);
     }
     let table = browser.get("/review").await.location().to_owned();

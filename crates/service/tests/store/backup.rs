@@ -166,6 +166,7 @@ async fn fill(engine: &Engine) {
         needs_review: true,
         protocol: None,
         note: Some("a note\u{2028}\\".to_owned()),
+        time: 1_767_225_600,
         at: NOON,
         rules: "1+aa".to_owned(),
         for_review: None,

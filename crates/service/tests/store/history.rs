@@ -17,6 +17,7 @@ pub fn reading(owner: &str, hash: &str, wallet: &str, at: i64) -> HistoryRow {
         needs_review: false,
         protocol: Some("Uniswap V3".to_owned()),
         note: None,
+        time: at / SECOND,
         at,
         rules: "1+aa".to_owned(),
         for_review: None,
@@ -86,15 +87,15 @@ async fn many_readings_are_written_at_once() {
 }
 
 #[tokio::test]
-async fn readings_are_filtered_by_text_and_state() {
+async fn readings_are_filtered_by_text_and_shown_by_date() {
     for engine in engines().await {
         let store = &engine.store;
         owners(store).await;
         let batch = [
             reading("a", "0xab%1", "w", NOON),
-            HistoryRow { category: "bridge_out", protocol: None, ..reading("a", "0xab_2", "w", NOON + 1) },
-            HistoryRow { chain: "base".to_owned(), needs_review: true, ..reading("a", "5Kx", "w", NOON + 2) },
-            HistoryRow { needs_review: true, ..reading("a", "0xcd", "w", NOON + 3) },
+            HistoryRow { category: "bridge_out", protocol: None, ..reading("a", "0xab_2", "w", NOON + SECOND) },
+            HistoryRow { chain: "base".to_owned(), needs_review: true, ..reading("a", "5Kx", "w", NOON + 2 * SECOND) },
+            HistoryRow { needs_review: true, ..reading("a", "0xcd", "w", NOON + 3 * SECOND) },
             reading("b", "0xab%1", "w", NOON),
         ];
         store.write_history(&batch, &[]).await.unwrap();
@@ -115,11 +116,11 @@ async fn readings_are_filtered_by_text_and_state() {
         ] {
             assert_eq!(found(text(looked_for)).await, wanted, "{looked_for}, {}", engine.name);
         }
-        let state = |needs_review| Recent { needs_review, ..Recent::default() };
-        assert_eq!(found(state(Some(true))).await, "0xcd 5Kx");
-        assert_eq!(found(state(Some(false))).await, "0xab_2 0xab%1");
-        let queue = Recent { before: Some((NOON + 3, "0xcd".to_owned(), "w".to_owned())), ..state(Some(true)) };
-        assert_eq!(found(queue).await, "5Kx");
+        let next = Recent { before: Some((NOON / SECOND + 3, "0xcd".to_owned(), "w".to_owned())), ..Recent::default() };
+        assert_eq!(found(next).await, "5Kx 0xab_2 0xab%1");
+        let later = HistoryRow { time: NOON / SECOND - 1, ..reading("a", "0xff", "w", NOON + 9 * SECOND) };
+        store.write_history(&[later], &[]).await.unwrap();
+        assert!(found(Recent::default()).await.ends_with(" 0xff"), "by when it was, not by when it was read");
     }
 }
 

@@ -85,7 +85,7 @@ async fn a_database_of_a_newer_taxon_is_refused() {
         engine.sql(newer).await.unwrap();
         let refused = Store::open(&engine.database, Clock::System).await.unwrap_err().to_string();
         assert_eq!(
-            refused, "the database stands at version 9999 and this taxon knows only 9: start the newer taxon again",
+            refused, "the database stands at version 9999 and this taxon knows only 10: start the newer taxon again",
             "{}",
             engine.name
         );

@@ -155,8 +155,8 @@ async fn a_floor_is_part_of_the_question() {
     assert_eq!(service.used().await, 0, "an approval is free on every interface");
     assert!(service.ledger().await.iter().all(|row| row.billed == "free"));
     service.app.history.write().await.unwrap();
-    let open = Recent { needs_review: Some(true), ..Recent::default() };
-    assert_eq!(service.app.store.readings(&owner, &open, 10).await.unwrap().len(), 1, "it waits for a person");
+    let read = service.app.store.readings(&owner, &Recent::default(), 10).await.unwrap();
+    assert_eq!(read.iter().filter(|row| row.needs_review).count(), 1, "it waits for a person");
 }
 
 #[test]

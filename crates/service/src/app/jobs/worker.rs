@@ -19,7 +19,7 @@ use super::{JobOptions, NO_KEY, listing};
 use crate::app::{App, Item, RequestId};
 use crate::auth::Caller;
 use crate::error::ApiError;
-use crate::history::read_row;
+use crate::history::{read_row, seconds};
 use crate::store::{EndedPart, HeldPart, JobRow, PartOutcome, Payer, ReadRow, StoreError};
 
 /// Parts that one instance reads at the same time.
@@ -358,12 +358,6 @@ fn may_pass(error: &str) -> bool {
     UPSTREAM_CODES.contains(&error)
         || error == ApiError::Internal.code()
         || error == ApiError::TxNotYetMined { chain: String::new() }.code()
-}
-
-/// When the transaction was, in seconds since 1970; what has no time comes first.
-fn seconds(row: &Classification) -> i64 {
-    let time = row.block.as_ref().and_then(|block| block.timestamp.parse::<jiff::Timestamp>().ok());
-    time.map_or(0, jiff::Timestamp::as_second)
 }
 
 impl App {

@@ -87,6 +87,7 @@ pub(super) const TABLES: [Table; 23] = [
             ("needs_review", Flag),
             ("protocol", Text),
             ("note", Text),
+            ("time", Number),
             ("at", Number),
             ("rules", Text),
         ],

@@ -244,7 +244,7 @@ async fn odd_text(person: &mut Browser, names: &Names) {
         }
     }
     for query in ["find=%00", "find=%ff", "find=a&find=b", "review=%00&find=%25_", "find=%E2%80%AE"] {
-        for path in ["/jobs", "/books", "/usage", "/usage.csv", "/review", "/operator"] {
+        for path in ["/jobs", "/books", "/usage", "/readings", "/readings.csv", "/review", "/operator"] {
             let page = person.get(&format!("{path}?{query}&after=%00&done=%00")).await;
             let expected = if path == "/review" { [303, 400] } else { [200, 400] };
             assert!(expected.contains(&page.status), "{path}?{query}: {}", page.text);
@@ -253,7 +253,10 @@ async fn odd_text(person: &mut Browser, names: &Names) {
             format!("/books/{}/review?{query}&after=%00&sort=%00&state=%ff&chain=%00&wallet=%00", names.book_id);
         assert!([200, 400, 404].contains(&person.get(&table).await.status), "{table}");
     }
-    assert_eq!(person.get(&format!("/usage?find={long}")).await.status, 200);
+    for before in [long.as_str(), "%00:%00:%00", "1:%00:x", "1:x:%ff", "99999999999999999999:x:y"] {
+        let page = person.get(&format!("/readings?find={long}&before={before}")).await;
+        assert!([200, 400].contains(&page.status), "{before}: {}", page.text);
+    }
     assert!(person.is_signed_in().await, "nothing broke");
     person.cookies.insert("taxon_visit".to_owned(), "<script>".to_owned());
     person.cookies.insert("taxon_session".to_owned(), "x".repeat(5_000));
@@ -267,7 +270,7 @@ async fn machines_still_hear_json() {
     for (method, path, status, code) in [
         (Method::GET, "/nothing", 404, "not_found"),
         (Method::GET, "/account/", 404, "not_found"),
-        (Method::GET, "/usage.csv/x", 404, "not_found"),
+        (Method::GET, "/readings.csv/x", 404, "not_found"),
         (Method::POST, "/v1/nothing", 404, "not_found"),
         (Method::GET, "/v1/classify", 405, "method_not_allowed"),
         (Method::POST, "/v1/classify", 401, "unauthorized"),

@@ -42,10 +42,12 @@ async fn comes_and_goes(first: &crate::harness::Taxon, second: &crate::harness::
     // The pool of two is used up by the swap and the bundle.
     assert_eq!(second.post_as(&key, "/v1/classify", &json!({ "hash": hash("weth_wrap") })).await.status, 402);
 
-    let usage = until(&mut there, "/usage", |page| {
-        page.has("in this time: 1.") && page.text.matches("/reading/0x").count() == 3
-    })
-    .await;
+    let usage = until(&mut there, "/usage", |page| page.has("in this time: 1.")).await;
+    assert!(!usage.has("/reading/0x"), "usage is about what is counted");
+    let readings = until(&mut there, "/readings", |page| page.text.matches("/reading/0x").count() == 3).await;
+    let place = |name: &str| readings.text.find(&hash(name)).unwrap();
+    assert!(place("userop_bundle_of_two") < place("v2_swap_eth_in"), "by the date of the transaction");
+    assert!(place("v2_swap_eth_in") < place("plain_transfer"));
     assert!(usage.has("<strong>2</strong> of 2 used, <strong>0</strong> left"), "{}", usage.text);
     assert!(usage.has("<td>2</td><td>1</td><td>1</td>"), "billable, free, refused: {}", usage.text);
 
@@ -63,19 +65,20 @@ async fn comes_and_goes(first: &crate::harness::Taxon, second: &crate::harness::
     let done = person.get(&format!("{table}?state=decided")).await;
     assert!(done.has("&lt;b&gt;") && !done.has("<b>") && !done.has("\u{202e}"), "{}", done.text);
 
-    let csv = person.get("/usage.csv").await;
+    let csv = person.get("/readings.csv").await;
     assert_eq!((csv.status, csv.header("content-type")), (200, "text/csv; charset=utf-8"));
     assert!(csv.header("content-disposition").starts_with("attachment"), "{:?}", csv.headers);
     let rows = records(&csv.text);
     assert_eq!(rows.len(), 4);
-    assert!(rows.iter().all(|row| row.len() == 11), "{rows:?}");
+    assert!(rows.iter().all(|row| row.len() == 12), "{rows:?}");
     let at = |name: &str| rows[0].iter().position(|column| column == name).unwrap();
     let listed = rows.iter().find(|row| row[at("hash")] == bundle).unwrap();
     assert_eq!(listed[at("needs_review")], "true");
+    assert!(listed[at("time")].starts_with("2026-01-31T"), "{listed:?}");
 
     // What is looked for is text: no pattern, no quote, no control character means anything.
     let count = async |browser: &mut Browser, query: &str| {
-        browser.get(&format!("/usage?{query}")).await.text.matches("/reading/0x").count()
+        browser.get(&format!("/readings?{query}")).await.text.matches("/reading/0x").count()
     };
     for (query, rows) in [
         ("find=", 3),
@@ -90,13 +93,13 @@ async fn comes_and_goes(first: &crate::harness::Taxon, second: &crate::harness::
         ("find='", 0),
         ("find=%00", 0),
         ("find=demo", 3),
-        ("review=yes", 1),
-        ("find=demo&review=yes", 1),
+        ("before=0:0x:", 0),
+        ("before=nonsense", 3),
     ] {
         assert_eq!(count(&mut there, query).await, rows, "{query}");
     }
     assert_eq!(count(&mut there, &format!("find={}", bundle[..12].to_uppercase().replace("0X", "0x"))).await, 1);
-    assert_eq!(records(&person.get("/usage.csv?find=swap").await.text).len(), 2);
+    assert_eq!(records(&person.get("/readings.csv?find=swap").await.text).len(), 2);
 
     let long = "é".repeat(1_001);
     for (category, comment, said) in [
@@ -205,11 +208,13 @@ async fn a_full_history_is_light_and_its_csv_is_whole() {
             .unwrap();
     }
     database.execute_batch("COMMIT").unwrap();
-    for path in ["/usage", "/account"] {
+    for path in ["/usage", "/readings", "/account"] {
         let bytes = person.transferred(path).await;
         assert!(bytes < PAGE_BYTES_MAX, "{path}: {bytes} bytes");
     }
-    let rows = records(&person.get("/usage.csv").await.text);
+    let second = person.get("/readings").await.between("<p><a href=\"", "\" rel=\"next\"").replace("&amp;", "&");
+    assert_eq!(person.get(&second).await.text.matches("/reading/0x").count(), 50, "{second}");
+    let rows = records(&person.get("/readings.csv").await.text);
     let mut hashes: Vec<&String> = rows.iter().skip(1).map(|row| &row[1]).collect();
     hashes.sort();
     hashes.dedup();

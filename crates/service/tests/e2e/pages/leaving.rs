@@ -63,7 +63,7 @@ async fn who_leaves_takes_everything_along_but_what_was_counted() {
     assert!(again.sign_up(email, PASSWORD).await.has("Sign in with it"));
     assert_eq!(again.sign_in(email, PASSWORD).await.status, 303);
     assert!(again.get("/account").await.has("You have no key yet"));
-    assert!(again.get("/usage").await.has("Nothing here yet"));
+    assert!(again.get("/readings").await.has("Nothing here yet"));
     assert!(again.get(&format!("/reading/{}", names.hash)).await.has("Read it"));
     until(&mut again, "/", |page| page.has(" left this month")).await;
 }

@@ -182,7 +182,7 @@ async fn an_account_taken_before_its_owner_comes_is_worth_nothing() {
     assert_eq!(owner.left().await, "24998 of 25000");
     let account = owner.get("/account").await;
     assert!(account.has(&key[4..12]) && !account.has(&strange_key[4..12]));
-    super::until(&mut owner, "/usage", |page| page.has(&hash("weth_wrap"))).await;
+    super::until(&mut owner, "/readings", |page| page.has(&hash("weth_wrap"))).await;
     assert!(printed.contains("never showed that it is theirs"), "{printed}");
 }
 

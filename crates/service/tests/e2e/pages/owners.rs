@@ -61,7 +61,7 @@ async fn one_owner_never_sees_or_touches_what_is_anothers() {
                 assert_eq!(other.sign_in("other@example.com", super::PASSWORD).await.status, 303);
             }
         }
-        if path.starts_with("/usage") {
+        if path.starts_with("/readings") {
             let filtered = other.get(&format!("{path}?find={}", &names.hash[..20])).await;
             assert!(!filtered.has(&format!("/reading/{}", names.hash)) && !filtered.has("self_transfer"), "{path}");
         }

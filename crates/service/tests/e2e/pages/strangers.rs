@@ -55,8 +55,8 @@ async fn hostile_token_names_are_harmless_on_every_page() {
         let results = person.get(&format!("{job}/rows")).await;
         assert!(results.has("name=\"row\" value=\"0:1\""), "{}", results.text);
         harmless(&results.text, "the results of a job");
-        harmless(&person.get("/usage").await.text, "/usage");
-        assert_eq!(person.get("/usage.csv").await.status, 200);
+        harmless(&person.get("/readings").await.text, "/readings");
+        assert_eq!(person.get("/readings.csv").await.status, 200);
     }
 }
 
