@@ -206,7 +206,7 @@ impl Format {
     pub fn words(&self) -> Option<Vec<Word>> {
         match self.shape {
             Shape::Words(tool) => Some(words::of_tool(tool)),
-            Shape::Accounts(_) => Chart::embedded().ok().map(|chart| words::of_chart(&chart, self.needs_codes)),
+            Shape::Accounts(_) => Chart::embedded().ok().map(|chart| words::of_chart(&chart, self)),
             Shape::Entries(_) => None,
         }
     }

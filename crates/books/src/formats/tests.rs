@@ -110,7 +110,9 @@ fn pages_say_of_every_kind_what_it_becomes() {
         ("summ", "spam", "-", ""),
         ("hledger", "trade", "Equity:Exchanged", ""),
         ("hledger", "payment", "Expenses:{category}", ""),
+        ("hledger", "spam", "Equity:Ignored", ""),
         ("xero", "fee", "5100 Expenses:Fees", ""),
+        ("xero", "spam", "-", ""),
     ];
     for (format, about, becomes, mark) in cases {
         assert_eq!(shown(format, about), (becomes.to_owned(), mark.to_owned()), "{format}, {about}");

@@ -4,8 +4,10 @@
 use engine::Category;
 use engine::classification::Entry;
 
+use super::Format;
 use super::pairs::{ALONE, Label, Labels, Tool};
 use crate::chart::Chart;
+use crate::line::has_value;
 
 /// A kind of thing that is read: an entry, both entries of an exchange, or an entry of some categories.
 #[derive(Debug)]
@@ -70,10 +72,7 @@ pub static KINDS: [Kind; 23] = [
         earned(it, Category::Reward)
     }),
     income("other income", &[], |it| earned(it, Category::IncomeReceipt)),
-    Kind {
-        categories: &[Category::FeePayment],
-        ..kind("fee", &[Entry::Expense], Way::Out, |it| Said::Label(it.fee))
-    },
+    Kind { categories: &[Category::FeePayment], ..kind("fee", &[Entry::Expense], Way::Out, |it| Said::Label(it.fee)) },
     kind("payment", &[Entry::Expense], Way::Out, |it| Said::Label(it.expense)),
     kind("own transfer, out", &[Entry::MoveOut], Way::Out, |it| Said::Label(out(it.moved))),
     kind("own transfer, in", &[Entry::MoveIn], Way::In, |it| Said::Label(incoming(it.moved))),
@@ -137,18 +136,22 @@ fn tool_word(tool: &Tool, kind: &Kind) -> Word {
     Word { becomes: Becomes::Row(words), mark: mark.trim_end().to_owned() }
 }
 
-/// The account on the other side of the wallet's, after its code where accounts are known by codes.
-pub(super) fn of_chart(chart: &Chart, has_codes: bool) -> Vec<Word> {
-    let account = |kind: &Kind, entry: Entry| {
-        let (account, code) = chart.account_of(entry, kind.categories.first().copied())?;
-        Some(code.filter(|_| has_codes).into_iter().chain([account]).map(str::to_owned).collect::<Vec<_>>())
+pub(super) fn of_chart(chart: &Chart, format: &Format) -> Vec<Word> {
+    KINDS.iter().map(|kind| plain(chart_word(chart, format, kind))).collect()
+}
+
+/// The account on the other side of the wallet's, after its code where accounts are known by codes. In a currency, what has no value has no line.
+fn chart_word(chart: &Chart, format: &Format, kind: &Kind) -> Becomes {
+    if format.needs_prices() && !kind.entries.iter().copied().any(has_value) {
+        return Becomes::LeftOut;
+    }
+    let account = |entry: &Entry| {
+        let (account, code) = chart.account_of(*entry, kind.categories.first().copied())?;
+        Some(code.filter(|_| format.needs_codes).into_iter().chain([account]).map(str::to_owned).collect())
     };
-    let accounts = |kind: &Kind| {
-        let mut all: Vec<Vec<String>> = kind.entries.iter().filter_map(|entry| account(kind, *entry)).collect();
-        all.dedup();
-        all.concat()
-    };
-    KINDS.iter().map(|kind| plain(Becomes::Row(accounts(kind)))).collect()
+    let mut accounts: Vec<Vec<String>> = kind.entries.iter().filter_map(account).collect();
+    accounts.dedup();
+    Becomes::Row(accounts.concat())
 }
 
 fn plain(becomes: Becomes) -> Word {
