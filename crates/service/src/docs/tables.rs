@@ -130,7 +130,9 @@ fn commands(formats: &[&Format]) -> String {
     for format in formats {
         let prices = if format.needs_prices() { " --prices prices.csv" } else { "" };
         let (name, extension) = (format.name, format.extension());
-        let _ = writeln!(out, "taxon bulk table.csv{prices} --format {name} --out {name}.{extension}");
+        // Not `csv.csv`.
+        let file = if name == extension { format.page } else { name };
+        let _ = writeln!(out, "taxon bulk table.csv{prices} --format {name} --out {file}.{extension}");
     }
     out.push_str("```\n");
     out
