@@ -105,7 +105,7 @@ pub enum ChartError {
 }
 
 /// Every entry that a posting can have.
-const ENTRIES: [Entry; 15] = [
+pub(crate) const ENTRIES: [Entry; 15] = [
     Entry::Dispose,
     Entry::Acquire,
     Entry::Income,
@@ -185,6 +185,18 @@ impl Chart {
 
     pub fn tax_rate(&self) -> &str {
         self.tax_rate.as_deref().unwrap_or(TAX_RATE)
+    }
+
+    /// The account and its code for an entry whatever the asset, the protocol and the wallet, as the chart has them.
+    pub fn account_of(&self, entry: Entry, category: Option<Category>) -> Option<(&str, Option<&str>)> {
+        let fits = |row: &&AccountRow| {
+            (row.entry.is_empty() || row.entry.contains(&entry))
+                && (row.category.is_empty() || category.is_some_and(|category| row.category.contains(&category)))
+                && row.asset.is_empty()
+                && row.protocol.is_empty()
+                && row.wallet.is_empty()
+        };
+        self.account.iter().find(fits).map(|row| (row.account.as_str(), row.code.as_deref()))
     }
 
     /// The wallet's account.

@@ -1,4 +1,5 @@
-//! The files that readings are written as: one module a format, each a table from entries to the tool's words. They are read from postings, never from
+//! The files that readings are written as: one module a format, each a table from entries to the tool's words, which its
+//! page in the documentation shows. They are read from postings, never from
 //! the headline; what a person must look at keeps its mark.
 
 mod awaken;
@@ -27,6 +28,7 @@ mod rp2;
 mod summ;
 mod taxbit;
 mod tokentax;
+mod words;
 mod xero;
 mod zenledger;
 
@@ -37,6 +39,8 @@ use crate::chart::Chart;
 use crate::decision::Reading;
 use crate::journal::Rules;
 use crate::prices::Prices;
+use pairs::Tool;
+pub use words::{Becomes, KINDS, Kind, Word};
 
 /// Readings, oldest first.
 pub type Rows<'a> = &'a mut dyn Iterator<Item = io::Result<Reading>>;
@@ -68,11 +72,24 @@ impl Options {
 pub struct Format {
     pub name: &'static str,
     pub about: &'static str,
-    pub write: WriteRows,
+    /// Its page in the documentation; formats that belong together share one.
+    pub page: &'static str,
+    shape: Shape,
     file: FileKind,
     values: Values,
     /// Whether accounts are known by their codes alone.
     pub needs_codes: bool,
+}
+
+/// By what a row says what it is.
+#[derive(Debug)]
+enum Shape {
+    /// The words of a tax tool.
+    Words(&'static Tool),
+    /// Accounts of the chart.
+    Accounts(WriteRows),
+    /// The entry's own name.
+    Entries(WriteRows),
 }
 
 type WriteRows = fn(Rows<'_>, &Options, &mut dyn Write) -> io::Result<()>;
@@ -100,66 +117,108 @@ enum Values {
     InCurrency,
 }
 
-/// The table of a tax tool, without values.
-const fn tool(name: &'static str, about: &'static str, write: WriteRows) -> Format {
-    Format { name, about, write, file: CSV, values: Values::None, needs_codes: false }
+/// A CSV without values.
+const fn format(name: &'static str, about: &'static str, shape: Shape) -> Format {
+    Format { name, about, page: name, shape, file: CSV, values: Values::None, needs_codes: false }
+}
+
+/// The table of a tax tool.
+const fn tool(name: &'static str, about: &'static str, tool: &'static Tool) -> Format {
+    format(name, about, Shape::Words(tool))
+}
+
+const fn accounts(name: &'static str, about: &'static str, write: WriteRows) -> Format {
+    format(name, about, Shape::Accounts(write))
+}
+
+const fn everything(name: &'static str, about: &'static str, write: WriteRows) -> Format {
+    Format { page: "everything", ..format(name, about, Shape::Entries(write)) }
+}
+
+const fn rp2(name: &'static str, about: &'static str, table: &'static Tool) -> Format {
+    Format { page: "rp2", ..tool(name, about, table) }
 }
 
 pub const FORMATS: [Format; 28] = [
-    Format { values: Values::WherePriced, ..tool("csv", "everything, one row a posting", everything::csv) },
+    Format { values: Values::WherePriced, ..everything("csv", "everything, one row a posting", everything::csv) },
     Format {
         file: PARQUET,
         values: Values::WherePriced,
-        ..tool("parquet", "the same as a Parquet file", parquet::write)
+        ..everything("parquet", "the same as a Parquet file", parquet::write)
     },
-    Format { file: JSON_LINES, ..tool("jsonl", "the whole readings, one a line", everything::json_lines) },
+    Format { file: JSON_LINES, ..everything("jsonl", "the whole readings, one a line", everything::json_lines) },
     Format {
         file: BEANCOUNT,
         values: Values::WherePriced,
-        ..tool("beancount", "a Beancount ledger", beancount::write)
+        ..accounts("beancount", "a Beancount ledger", beancount::write)
     },
     Format {
         file: JOURNAL,
         values: Values::WherePriced,
-        ..tool("hledger", "a journal for hledger and Ledger", hledger::write)
+        ..accounts("hledger", "a journal for hledger and Ledger", hledger::write)
     },
-    tool("awaken", "Awaken", awaken::write),
-    tool("bitcointax", "Bitcoin.Tax", bitcointax::write),
-    tool("bittytax", "BittyTax", bittytax::write),
-    tool("blockpit", "Blockpit", blockpit::write),
-    tool("coinledger", "CoinLedger", coinledger::write),
-    tool("coinpanda", "Coinpanda", coinpanda::write),
-    tool("cointracker", "CoinTracker, without what needs a mark", cointracker::write),
-    tool("cointracking", "CoinTracking", cointracking::write),
-    tool("cryptio", "Cryptio", cryptio::write),
-    tool("divly", "Divly", divly::write),
-    tool("koinly", "Koinly", koinly::write),
-    tool("kryptos", "Kryptos", kryptos::write),
+    tool("awaken", "Awaken", &awaken::TOOL),
+    tool("bitcointax", "Bitcoin.Tax", &bitcointax::TOOL),
+    tool("bittytax", "BittyTax", &bittytax::TOOL),
+    tool("blockpit", "Blockpit", &blockpit::TOOL),
+    tool("coinledger", "CoinLedger", &coinledger::TOOL),
+    tool("coinpanda", "Coinpanda", &coinpanda::TOOL),
+    tool("cointracker", "CoinTracker, without what needs a mark", &cointracker::TOOL),
+    tool("cointracking", "CoinTracking", &cointracking::TOOL),
+    tool("cryptio", "Cryptio", &cryptio::TOOL),
+    tool("divly", "Divly", &divly::TOOL),
+    tool("koinly", "Koinly", &koinly::TOOL),
+    tool("kryptos", "Kryptos", &kryptos::TOOL),
     Format {
         values: Values::InCurrency,
-        ..tool("quickbooks", "journal entries for QuickBooks Online, with prices", quickbooks::write)
+        ..accounts("quickbooks", "journal entries for QuickBooks Online, with prices", quickbooks::write)
     },
-    tool("recap", "Recap", recap::write),
+    tool("recap", "Recap", &recap::TOOL),
     Format {
         file: HTML,
         values: Values::WherePriced,
-        ..tool("report", "a report to print: totals, reviews and decisions, every transaction", report::write)
+        ..everything("report", "a report to print: totals, reviews and decisions, every transaction", report::write)
     },
-    tool("rp2-in", "RP2: what is acquired", rp2::write_in),
-    tool("rp2-intra", "RP2: what is moved", rp2::write_intra),
-    tool("rp2-out", "RP2: what is disposed of", rp2::write_out),
-    tool("summ", "Summ, once CryptoTaxCalculator", summ::write),
-    tool("taxbit", "Taxbit", taxbit::write),
-    tool("tokentax", "TokenTax", tokentax::write),
+    rp2("rp2-in", "RP2: what is acquired", &rp2::IN),
+    rp2("rp2-intra", "RP2: what is moved", &rp2::INTRA),
+    rp2("rp2-out", "RP2: what is disposed of", &rp2::OUT),
+    tool("summ", "Summ, once CryptoTaxCalculator", &summ::TOOL),
+    tool("taxbit", "Taxbit", &taxbit::TOOL),
+    tool("tokentax", "TokenTax", &tokentax::TOOL),
     Format {
         values: Values::InCurrency,
         needs_codes: true,
-        ..tool("xero", "manual journals for Xero, with prices", xero::write)
+        ..accounts("xero", "manual journals for Xero, with prices", xero::write)
     },
-    tool("zenledger", "ZenLedger", zenledger::write),
+    tool("zenledger", "ZenLedger", &zenledger::TOOL),
 ];
 
 impl Format {
+    pub fn write(&self, rows: Rows<'_>, options: &Options, out: &mut dyn Write) -> io::Result<()> {
+        match self.shape {
+            Shape::Words(tool) => pairs::write(tool, rows, options, out),
+            Shape::Accounts(write) | Shape::Entries(write) => write(rows, options, out),
+        }
+    }
+
+    /// What each of [`KINDS`] becomes in it, in their order; nothing where every entry keeps its own name. Accounts are those of the chart that comes with
+    /// taxon, of which a test holds that it loads.
+    pub fn words(&self) -> Option<Vec<Word>> {
+        match self.shape {
+            Shape::Words(tool) => Some(words::of_tool(tool)),
+            Shape::Accounts(_) => Chart::embedded().ok().map(|chart| words::of_chart(&chart, self)),
+            Shape::Entries(_) => None,
+        }
+    }
+
+    /// Whether a row carries the gas of its transaction as its fee; nothing where gas is a posting like any other.
+    pub fn carries_fees(&self) -> Option<bool> {
+        match self.shape {
+            Shape::Words(tool) => Some(tool.has_fees),
+            Shape::Accounts(_) | Shape::Entries(_) => None,
+        }
+    }
+
     pub fn takes_prices(&self) -> bool {
         self.values != Values::None
     }

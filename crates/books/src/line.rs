@@ -28,24 +28,28 @@ impl Line<'_> {
         self.posting.entry
     }
 
-    /// Whether a price makes it worth something: a token that only marks a debt, and spam, have no value of their own.
     pub fn has_value(&self) -> bool {
-        match self.entry() {
-            Entry::Mirror | Entry::Ignore => false,
-            Entry::Dispose
-            | Entry::Acquire
-            | Entry::Income
-            | Entry::Expense
-            | Entry::CarryOut
-            | Entry::CarryIn
-            | Entry::MoveOut
-            | Entry::MoveIn
-            | Entry::Lock
-            | Entry::Unlock
-            | Entry::Borrow
-            | Entry::Repay
-            | Entry::Open => true,
-        }
+        has_value(self.entry())
+    }
+}
+
+/// Whether a price makes it worth something: a token that only marks a debt, and spam, have no value of their own.
+pub fn has_value(entry: Entry) -> bool {
+    match entry {
+        Entry::Mirror | Entry::Ignore => false,
+        Entry::Dispose
+        | Entry::Acquire
+        | Entry::Income
+        | Entry::Expense
+        | Entry::CarryOut
+        | Entry::CarryIn
+        | Entry::MoveOut
+        | Entry::MoveIn
+        | Entry::Lock
+        | Entry::Unlock
+        | Entry::Borrow
+        | Entry::Repay
+        | Entry::Open => true,
     }
 }
 

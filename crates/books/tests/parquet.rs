@@ -333,7 +333,7 @@ fn export(count: usize) -> Export {
     };
     let taken = Rc::clone(&export.taken);
     let mut rows = readings(count).inspect(|_| taken.set(taken.get() + 1)).map(|row| row.map(Into::into));
-    (find("parquet").unwrap().write)(&mut rows, &options, &mut export).unwrap();
+    find("parquet").unwrap().write(&mut rows, &options, &mut export).unwrap();
     export
 }
 

@@ -21,14 +21,18 @@ const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:
 
 /// A page, by the path of its Markdown in the repository.
 struct PageSource {
-    /// Its part of the navigation.
-    group: &'static str,
-    /// Its last part in `/docs/<slug>`.
+    /// Its place in the navigation; a page without one is reached from other pages.
+    place: Option<Place>,
+    /// What follows in `/docs/<slug>`.
     slug: &'static str,
-    /// As the navigation calls it.
-    name: &'static str,
     file: &'static str,
     text: &'static str,
+}
+
+/// A part of the navigation, and what the page is called there.
+struct Place {
+    group: &'static str,
+    name: &'static str,
 }
 
 impl PageSource {
@@ -40,21 +44,33 @@ impl PageSource {
 macro_rules! page {
     ($group:literal, $slug:literal, $name:literal, $file:literal) => {
         PageSource {
-            group: $group,
+            place: Some(Place { group: $group, name: $name }),
             slug: $slug,
-            name: $name,
             file: $file,
             text: include_str!(concat!("../../../", $file)),
         }
     };
 }
 
-/// In the order of the navigation.
-static PAGES: [PageSource; 21] = [
+/// The page on a format, or on several that belong together: `books::formats::Format::page`.
+macro_rules! format_page {
+    ($name:literal) => {
+        PageSource {
+            place: None,
+            slug: concat!("formats/", $name),
+            file: concat!("docs/formats/", $name, ".md"),
+            text: include_str!(concat!("../../../docs/formats/", $name, ".md")),
+        }
+    };
+}
+
+/// In the order of the navigation, then those that it leaves out.
+static PAGES: [PageSource; 45] = [
     page!("Start", "index", "Overview", "docs/index.md"),
     page!("Start", "quickstart", "Quickstart", "docs/quickstart.md"),
     page!("Start", "agents", "Agents (MCP)", "docs/agents.md"),
     page!("Start", "bulk", "Tables and books", "docs/bulk.md"),
+    page!("Start", "formats", "Formats", "docs/formats.md"),
     page!("Start", "jobs", "Jobs", "docs/jobs.md"),
     page!("Start", "books", "Books", "docs/books.md"),
     page!("Start", "journal", "Journals and prices", "docs/journal.md"),
@@ -72,6 +88,29 @@ static PAGES: [PageSource; 21] = [
     page!("Operate", "capacity", "Capacity", "docs/capacity.md"),
     page!("Operate", "eval", "Judge it", "docs/eval.md"),
     page!("Operate", "changelog", "Changelog", "CHANGELOG.md"),
+    format_page!("awaken"),
+    format_page!("beancount"),
+    format_page!("bitcointax"),
+    format_page!("bittytax"),
+    format_page!("blockpit"),
+    format_page!("coinledger"),
+    format_page!("coinpanda"),
+    format_page!("cointracker"),
+    format_page!("cointracking"),
+    format_page!("cryptio"),
+    format_page!("divly"),
+    format_page!("everything"),
+    format_page!("hledger"),
+    format_page!("koinly"),
+    format_page!("kryptos"),
+    format_page!("quickbooks"),
+    format_page!("recap"),
+    format_page!("rp2"),
+    format_page!("summ"),
+    format_page!("taxbit"),
+    format_page!("tokentax"),
+    format_page!("xero"),
+    format_page!("zenledger"),
 ];
 
 pub(crate) fn router<S: Clone + Send + Sync + 'static>(reader: &Reader) -> Router<S> {
@@ -118,6 +157,7 @@ fn linked(from: &PageSource, href: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use books::formats::{FORMATS, KINDS};
 
     fn page(slug: &str) -> &'static PageSource {
         PAGES.iter().find(|page| page.slug == slug).expect("there is such a page")
@@ -130,6 +170,8 @@ mod tests {
             ("concepts", "index.md", Some("/docs")),
             ("index", "../CHANGELOG.md", Some("/docs/changelog")),
             ("changelog", "docs/quota.md", Some("/docs/quota")),
+            ("formats", "formats/koinly.md", Some("/docs/formats/koinly")),
+            ("formats/koinly", "../formats.md#ledgers", Some("/docs/formats#ledgers")),
             ("index", "#here", Some("#here")),
             ("index", "https://example.org/a", Some("https://example.org/a")),
             ("index", "../../../etc/passwd", None),
@@ -146,12 +188,30 @@ mod tests {
     #[test]
     fn every_link_of_every_file_leads_somewhere() {
         for page in &PAGES {
-            let text = Tables::default().fill(page.text);
+            let text = Tables::of_formats().fill(page.text);
             markdown::render(&text, &|href| {
                 let leads = linked(page, href);
                 assert!(leads.is_some(), "{}: {href}", page.file);
                 leads
             });
+        }
+    }
+
+    /// Files that the navigation leaves out would be found by nobody if no page led to them.
+    #[test]
+    fn every_format_has_its_page_with_a_row_for_each_kind() {
+        let tables = Tables::of_formats();
+        let list = tables.fill(page("formats").text);
+        for format in &FORMATS {
+            let text = tables.fill(page(&format!("formats/{}", format.page)).text);
+            assert!(list.contains(&format!("(formats/{}.md)", format.page)), "{}", format.name);
+            assert!(text.contains(&format!("--format {} ", format.name)), "{} has no command", format.name);
+            for kind in &KINDS {
+                assert!(text.contains(&format!("\n| {} | ", kind.about)), "{}: {}", format.page, kind.about);
+            }
+        }
+        for slug in PAGES.iter().filter_map(|page| page.slug.strip_prefix("formats/")) {
+            assert!(FORMATS.iter().any(|format| format.page == slug), "{slug} is no format");
         }
     }
 

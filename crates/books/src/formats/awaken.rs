@@ -2,12 +2,9 @@
 //!
 //! Without a tag Awaken decides by itself what a row is.
 
-use std::io::{self, Write};
+use super::pairs::{CARRIED, Labels, PairRow, REVIEW, Takes, Tool, income, marked, says};
 
-use super::pairs::{self, CARRIED, Labels, PairRow, REVIEW, Tool, income, marked, says};
-use super::{Options, Rows};
-
-const TOOL: Tool = Tool {
+pub(super) const TOOL: Tool = Tool {
     columns: &[
         "Date",
         "Received Quantity",
@@ -37,12 +34,10 @@ const TOOL: Tool = Tool {
         open: [marked("save_for_later", REVIEW); 2],
     },
     has_fees: true,
+    kinds: None,
+    takes: Takes::Every,
     cells,
 };
-
-pub(super) fn write(rows: Rows<'_>, options: &Options, out: &mut dyn Write) -> io::Result<()> {
-    pairs::write(&TOOL, rows, options, out)
-}
 
 fn cells(pair: &PairRow<'_>) -> Vec<String> {
     let [received, sent] = [&pair.received, &pair.sent].map(|amount| {

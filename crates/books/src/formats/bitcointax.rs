@@ -2,12 +2,9 @@
 //!
 //! It keeps no wallets and has no action for what is neither traded, earned nor spent: such rows are left out.
 
-use std::io::{self, Write};
+use super::pairs::{CARRIED, LOAN, Labels, PairRow, Takes, Tool, income, marked, says};
 
-use super::pairs::{self, CARRIED, LOAN, Labels, PairRow, Tool, income, marked, says};
-use super::{Options, Rows};
-
-const TOOL: Tool = Tool {
+pub(super) const TOOL: Tool = Tool {
     columns: &[
         "Date",
         "Action",
@@ -36,12 +33,10 @@ const TOOL: Tool = Tool {
     },
     // The row that would carry it may be left out.
     has_fees: false,
+    kinds: None,
+    takes: Takes::WithWord,
     cells,
 };
-
-pub(super) fn write(rows: Rows<'_>, options: &Options, out: &mut dyn Write) -> io::Result<()> {
-    pairs::write_some(&TOOL, |pair| !pair.label().is_empty(), rows, options, out)
-}
 
 /// A trade buys what comes in, and what goes out is its total; everything else has no total and is taken at the market's price.
 fn cells(pair: &PairRow<'_>) -> Vec<String> {

@@ -1,11 +1,8 @@
 //! CoinLedger's universal template. <https://help.coinledger.io/en/articles/6028758>
 
-use std::io::{self, Write};
+use super::pairs::{CARRIED, LOAN, LOCKED, Labels, PairRow, REVIEW, Takes, Tool, income, marked, says};
 
-use super::pairs::{self, CARRIED, LOAN, LOCKED, Labels, PairRow, REVIEW, Tool, income, marked, says};
-use super::{Options, Rows};
-
-const TOOL: Tool = Tool {
+pub(super) const TOOL: Tool = Tool {
     columns: &[
         "Date (UTC)",
         "Platform (Optional)",
@@ -33,12 +30,10 @@ const TOOL: Tool = Tool {
         open: [marked("Withdrawal", REVIEW), marked("Deposit", REVIEW)],
     },
     has_fees: true,
+    kinds: None,
+    takes: Takes::Every,
     cells,
 };
-
-pub(super) fn write(rows: Rows<'_>, options: &Options, out: &mut dyn Write) -> io::Result<()> {
-    pairs::write(&TOOL, rows, options, out)
-}
 
 fn cells(pair: &PairRow<'_>) -> Vec<String> {
     let amounts = [&pair.sent, &pair.received, &pair.fee].map(PairRow::turned).concat();

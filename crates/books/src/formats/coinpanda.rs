@@ -1,11 +1,10 @@
 //! Coinpanda's generic file. <https://help.coinpanda.io/en/articles/3839231>
 
-use std::io::{self, Write};
+use super::pairs::{CARRIED, LOCKED, Labels, MOVED, PairRow, REVIEW, Takes, Tool, income, marked, says};
 
-use super::pairs::{self, CARRIED, LOCKED, Labels, MOVED, PairRow, REVIEW, Tool, income, marked, says};
-use super::{Options, Rows};
+const KINDS: [&str; 3] = ["Send", "Receive", "Trade"];
 
-const TOOL: Tool = Tool {
+pub(super) const TOOL: Tool = Tool {
     columns: &[
         "Timestamp (UTC)",
         "Type",
@@ -35,15 +34,13 @@ const TOOL: Tool = Tool {
         open: [marked("", REVIEW); 2],
     },
     has_fees: true,
+    kinds: Some(KINDS),
+    takes: Takes::Every,
     cells,
 };
-
-pub(super) fn write(rows: Rows<'_>, options: &Options, out: &mut dyn Write) -> io::Result<()> {
-    pairs::write(&TOOL, rows, options, out)
-}
 
 fn cells(pair: &PairRow<'_>) -> Vec<String> {
     let amounts = [&pair.sent, &pair.received, &pair.fee].map(PairRow::pair).concat();
     let rest = [String::new(), String::new(), pair.label(), pair.description(), pair.hash()];
-    [pair.year_first(), pair.kind(["Send", "Receive", "Trade"])].into_iter().chain(amounts).chain(rest).collect()
+    [pair.year_first(), pair.kind(KINDS)].into_iter().chain(amounts).chain(rest).collect()
 }

@@ -2,12 +2,9 @@
 //!
 //! Its eight columns have no room for a description, and it takes what has no tag for a payment or for income. What would need a mark is left out.
 
-use std::io::{self, Write};
+use super::pairs::{CARRIED, LOAN, Labels, MOVED, PairRow, REVIEW, Takes, Tool, income, marked, says};
 
-use super::pairs::{self, CARRIED, LOAN, Labels, MOVED, PairRow, REVIEW, Tool, income, marked, says};
-use super::{Options, Rows};
-
-const TOOL: Tool = Tool {
+pub(super) const TOOL: Tool = Tool {
     columns: &[
         "Date",
         "Received Quantity",
@@ -33,12 +30,10 @@ const TOOL: Tool = Tool {
     },
     // Sent amounts include fees there, and the row that would carry it may be left out.
     has_fees: false,
+    kinds: None,
+    takes: Takes::WithoutMark,
     cells,
 };
-
-pub(super) fn write(rows: Rows<'_>, options: &Options, out: &mut dyn Write) -> io::Result<()> {
-    pairs::write_some(&TOOL, |pair| !pair.is_marked(), rows, options, out)
-}
 
 fn cells(pair: &PairRow<'_>) -> Vec<String> {
     let amounts = [&pair.received, &pair.sent, &pair.fee].map(PairRow::pair).concat();

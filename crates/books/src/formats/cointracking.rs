@@ -2,12 +2,9 @@
 //!
 //! Fees there are a part of the amounts, so that gas has a row of its own.
 
-use std::io::{self, Write};
+use super::pairs::{CARRIED, LOCKED, Labels, PairRow, REVIEW, Takes, Tool, income, marked, says};
 
-use super::pairs::{self, CARRIED, LOCKED, Labels, PairRow, REVIEW, Tool, income, marked, says};
-use super::{Options, Rows};
-
-const TOOL: Tool = Tool {
+pub(super) const TOOL: Tool = Tool {
     columns: &[
         "Type",
         "Buy Amount",
@@ -39,12 +36,10 @@ const TOOL: Tool = Tool {
         open: [marked("Withdrawal", REVIEW), marked("Deposit", REVIEW)],
     },
     has_fees: false,
+    kinds: None,
+    takes: Takes::Every,
     cells,
 };
-
-pub(super) fn write(rows: Rows<'_>, options: &Options, out: &mut dyn Write) -> io::Result<()> {
-    pairs::write(&TOOL, rows, options, out)
-}
 
 fn cells(pair: &PairRow<'_>) -> Vec<String> {
     let amounts = [&pair.received, &pair.sent, &pair.fee].map(PairRow::pair).concat();

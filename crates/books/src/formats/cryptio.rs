@@ -2,12 +2,11 @@
 //!
 //! It has no words for tax: what a row is stands in its note.
 
-use std::io::{self, Write};
+use super::pairs::{CARRIED, LOAN, LOCKED, Labels, MOVED, PairRow, REVIEW, Takes, Tool, income, marked, says};
 
-use super::pairs::{self, CARRIED, LOAN, LOCKED, Labels, MOVED, PairRow, REVIEW, Tool, income, marked, says};
-use super::{Options, Rows};
+const KINDS: [&str; 3] = ["withdraw", "deposit", "trade"];
 
-const TOOL: Tool = Tool {
+pub(super) const TOOL: Tool = Tool {
     columns: &[
         "transactionDate",
         "orderType",
@@ -41,15 +40,13 @@ const TOOL: Tool = Tool {
         open: [marked("", REVIEW); 2],
     },
     has_fees: true,
+    kinds: Some(KINDS),
+    takes: Takes::Every,
     cells,
 };
 
-pub(super) fn write(rows: Rows<'_>, options: &Options, out: &mut dyn Write) -> io::Result<()> {
-    pairs::write(&TOOL, rows, options, out)
-}
-
 fn cells(pair: &PairRow<'_>) -> Vec<String> {
-    let kind = pair.kind(["withdraw", "deposit", "trade"]);
+    let kind = pair.kind(KINDS);
     let amounts = [&pair.received, &pair.sent, &pair.fee].map(|amount| {
         let [asset, volume] = PairRow::turned(amount);
         [asset, volume, String::new(), String::new()]

@@ -2,12 +2,11 @@
 //!
 //! Without a label Divly takes a deposit for a purchase and a withdrawal for a sale. Trades have no label.
 
-use std::io::{self, Write};
+use super::pairs::{CARRIED, LOAN, LOCKED, Labels, MOVED, PairRow, REVIEW, Takes, Tool, income, marked, says};
 
-use super::pairs::{self, CARRIED, LOAN, LOCKED, Labels, MOVED, PairRow, REVIEW, Tool, income, marked, says};
-use super::{Options, Rows};
+const KINDS: [&str; 3] = ["Withdrawal", "Deposit", "Trade"];
 
-const TOOL: Tool = Tool {
+pub(super) const TOOL: Tool = Tool {
     columns: &[
         "date",
         "time (UTC)",
@@ -36,15 +35,13 @@ const TOOL: Tool = Tool {
         open: [marked("", REVIEW); 2],
     },
     has_fees: true,
+    kinds: Some(KINDS),
+    takes: Takes::Every,
     cells,
 };
 
-pub(super) fn write(rows: Rows<'_>, options: &Options, out: &mut dyn Write) -> io::Result<()> {
-    pairs::write(&TOOL, rows, options, out)
-}
-
 fn cells(pair: &PairRow<'_>) -> Vec<String> {
-    let what = [pair.kind(["Withdrawal", "Deposit", "Trade"]), pair.label()];
+    let what = [pair.kind(KINDS), pair.label()];
     let amounts = [&pair.sent, &pair.received, &pair.fee].map(PairRow::pair).concat();
     let rest = [pair.description(), pair.hash()];
     pair.date_and_time().into_iter().chain(what).chain(amounts).chain(rest).collect()

@@ -2,13 +2,10 @@
 //!
 //! Without a label Koinly takes what comes in for a purchase and what goes out for a sale.
 
-use std::io::{self, Write};
-
-use super::pairs::{self, CARRIED, LOAN, LOCKED, Labels, MOVED, PairRow, REVIEW, Tool, income, marked, says};
-use super::{Options, Rows};
+use super::pairs::{CARRIED, LOAN, LOCKED, Labels, MOVED, PairRow, REVIEW, Takes, Tool, income, marked, says};
 use crate::cell::tamed;
 
-const TOOL: Tool = Tool {
+pub(super) const TOOL: Tool = Tool {
     columns: &[
         "Date",
         "Sent Amount",
@@ -37,12 +34,10 @@ const TOOL: Tool = Tool {
         open: [marked("", REVIEW); 2],
     },
     has_fees: true,
+    kinds: None,
+    takes: Takes::Every,
     cells,
 };
-
-pub(super) fn write(rows: Rows<'_>, options: &Options, out: &mut dyn Write) -> io::Result<()> {
-    pairs::write(&TOOL, rows, options, out)
-}
 
 fn cells(pair: &PairRow<'_>) -> Vec<String> {
     let minute: String = pair.year_first().chars().take("2024-12-13 22:29".len()).collect();

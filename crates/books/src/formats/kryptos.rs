@@ -2,12 +2,11 @@
 //!
 //! Its labels decide on tax and have no column: the comment says which one to set. <https://github.com/Kryptoskatt/Kryptos-Standard-Docs>
 
-use std::io::{self, Write};
+use super::pairs::{CARRIED, LOAN, LOCKED, Labels, MOVED, PairRow, REVIEW, Takes, Tool, income, marked, says};
 
-use super::pairs::{self, CARRIED, LOAN, LOCKED, Labels, MOVED, PairRow, REVIEW, Tool, income, marked, says};
-use super::{Options, Rows};
+const KINDS: [&str; 3] = ["withdrawal", "deposit", "trade"];
 
-const TOOL: Tool = Tool {
+pub(super) const TOOL: Tool = Tool {
     columns: &[
         "Date-Time",
         "Type",
@@ -42,12 +41,10 @@ const TOOL: Tool = Tool {
         open: [marked("Unknown", REVIEW); 2],
     },
     has_fees: true,
+    kinds: Some(KINDS),
+    takes: Takes::Every,
     cells,
 };
-
-pub(super) fn write(rows: Rows<'_>, options: &Options, out: &mut dyn Write) -> io::Result<()> {
-    pairs::write(&TOOL, rows, options, out)
-}
 
 fn cells(pair: &PairRow<'_>) -> Vec<String> {
     let [received, sent, fee] = [&pair.received, &pair.sent, &pair.fee].map(PairRow::turned);
@@ -55,7 +52,7 @@ fn cells(pair: &PairRow<'_>) -> Vec<String> {
     let rest = [String::new(), pair.description(), pair.hash(), String::new(), String::new()];
     let wallet_of = |amount: &Option<_>| amount.as_ref().map(|_| pair.wallet()).unwrap_or_default();
     let ends = [wallet_of(&pair.sent), wallet_of(&pair.received)];
-    let what = [pair.iso(), pair.kind(["withdrawal", "deposit", "trade"])];
+    let what = [pair.iso(), pair.kind(KINDS)];
     what.into_iter()
         .chain(received)
         .chain(sent)

@@ -24,13 +24,13 @@ pub(super) const CARRIED: &str = "Not a sale: the cost passes to what came in fo
 pub(super) const REVIEW: &str = "REVIEW";
 pub(super) const PAID: &str = "A payment. ";
 const SEVERAL: &str = "One of several assets that were exchanged together: divide the value by hand. ";
-const ALONE: &str = "Its other side did not move here. ";
+pub(super) const ALONE: &str = "Its other side did not move here. ";
 
 /// A tool's word, and what the description has to say where the word alone would mislead.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Label {
-    word: &'static str,
-    mark: &'static str,
+    pub word: &'static str,
+    pub mark: &'static str,
 }
 
 pub(super) const fn says(word: &'static str) -> Label {
@@ -42,6 +42,7 @@ pub(super) const fn marked(word: &'static str, mark: &'static str) -> Label {
 }
 
 /// The table from entries to a tool's words. Where there are two, the first is for what goes out.
+#[derive(Debug)]
 pub(super) struct Labels {
     pub trade: Label,
     /// One side of a trade that has no other side here.
@@ -59,12 +60,36 @@ pub(super) struct Labels {
     pub open: [Label; 2],
 }
 
+#[derive(Debug)]
 pub(super) struct Tool {
     pub columns: &'static [&'static str],
     pub labels: Labels,
     /// Whether a row that sends something carries the fee; else it is a row of its own.
     pub has_fees: bool,
+    /// What goes out, comes in, or both, where the tool has a word for that beside the label.
+    pub kinds: Option<[&'static str; 3]>,
+    pub takes: Takes,
     pub cells: fn(&PairRow<'_>) -> Vec<String>,
+}
+
+/// Which rows a tool has a place for; the others are left out.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Takes {
+    Every,
+    /// It has no action for what has no word.
+    WithWord,
+    /// It has no column for a mark.
+    WithoutMark,
+}
+
+impl Takes {
+    pub(super) fn has_place(self, word: &str, is_marked: bool) -> bool {
+        match self {
+            Self::Every => true,
+            Self::WithWord => !word.is_empty(),
+            Self::WithoutMark => !is_marked,
+        }
+    }
 }
 
 /// An amount of an asset, by the name that the tool gets to see.
@@ -129,8 +154,8 @@ impl<'a> PairRow<'a> {
         format!("{}{}", self.marks(), self.chain())
     }
 
-    pub(super) fn is_marked(&self) -> bool {
-        !self.marks().is_empty()
+    fn has_place(&self, tool: &Tool) -> bool {
+        tool.takes.has_place(self.label.word, !self.marks().is_empty())
     }
 
     /// A name for this row alone.
@@ -220,23 +245,12 @@ impl<'a> PairRow<'a> {
 }
 
 pub(super) fn write(tool: &Tool, rows: Rows<'_>, options: &Options, out: &mut dyn Write) -> io::Result<()> {
-    write_some(tool, |_| true, rows, options, out)
-}
-
-/// For tools that have no place for some of the rows.
-pub(super) fn write_some(
-    tool: &Tool,
-    has_place: fn(&PairRow<'_>) -> bool,
-    rows: Rows<'_>,
-    options: &Options,
-    out: &mut dyn Write,
-) -> io::Result<()> {
     let mut table = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(out);
     let mut currencies = Currencies { taken: options.coins.clone(), ..Currencies::default() };
     table.write_record(tool.columns)?;
     for reading in rows {
         let reading = reading?;
-        for pair in pairs(&reading, tool, &mut currencies).iter().filter(|pair| has_place(pair)) {
+        for pair in pairs(&reading, tool, &mut currencies).iter().filter(|pair| pair.has_place(tool)) {
             table.write_record((tool.cells)(pair))?;
         }
     }

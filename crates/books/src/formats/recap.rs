@@ -1,11 +1,8 @@
 //! Recap's custom accounts. <https://help.recap.io/en/articles/2631702>
 
-use std::io::{self, Write};
+use super::pairs::{CARRIED, Labels, PairRow, REVIEW, Takes, Tool, income, marked, says};
 
-use super::pairs::{self, CARRIED, Labels, PairRow, REVIEW, Tool, income, marked, says};
-use super::{Options, Rows};
-
-const TOOL: Tool = Tool {
+pub(super) const TOOL: Tool = Tool {
     columns: &[
         "Type",
         "Date",
@@ -32,12 +29,10 @@ const TOOL: Tool = Tool {
         open: [marked("Withdrawal", REVIEW), marked("Deposit", REVIEW)],
     },
     has_fees: true,
+    kinds: None,
+    takes: Takes::Every,
     cells,
 };
-
-pub(super) fn write(rows: Rows<'_>, options: &Options, out: &mut dyn Write) -> io::Result<()> {
-    pairs::write(&TOOL, rows, options, out)
-}
 
 fn cells(pair: &PairRow<'_>) -> Vec<String> {
     let amounts = [&pair.received, &pair.sent, &pair.fee].map(PairRow::pair).concat();

@@ -4,18 +4,16 @@
 //! What is neither acquired nor disposed of is half a transfer: dali-rp2 joins it with the other half, which has the same id, or leaves the other end unknown
 //! until a person completes it or recasts it by a hint; RP2 books neither before.
 
-use std::io::{self, Write};
-
-use super::pairs::{self, CARRIED, LOAN, LOCKED, Labels, PairRow, REVIEW, Tool, income, marked, says};
-use super::{Options, Rows};
+use super::pairs::{CARRIED, LOAN, LOCKED, Labels, PairRow, REVIEW, Takes, Tool, income, marked, says};
 
 /// What dali-rp2 is to look up, or a person to fill in.
 const UNKNOWN: &str = "__unknown";
 const HOLDER: &str = "Owner";
 const FEE: &str = "FEE";
-const MOVE: &str = "MOVE";
+/// Half a transfer that dali-rp2 joins with the other half. The table of transfers has no column for this word or the next: pages show them.
+const MOVE: &str = "transfer";
 /// Half a transfer whose other half has nobody to write it.
-const HALF: &str = "HALF";
+const HALF: &str = "half a transfer";
 
 /// Rows of the other tables have no word here.
 const ELSEWHERE: Labels = Labels {
@@ -32,7 +30,7 @@ const ELSEWHERE: Labels = Labels {
     open: [says(""); 2],
 };
 
-const IN: Tool = Tool {
+pub(super) const IN: Tool = Tool {
     columns: &[
         "Unique ID",
         "Timestamp",
@@ -55,10 +53,12 @@ const IN: Tool = Tool {
         ..ELSEWHERE
     },
     has_fees: false,
+    kinds: None,
+    takes: Takes::WithWord,
     cells: in_cells,
 };
 
-const OUT: Tool = Tool {
+pub(super) const OUT: Tool = Tool {
     columns: &[
         "Unique ID",
         "Timestamp",
@@ -82,10 +82,12 @@ const OUT: Tool = Tool {
         ..ELSEWHERE
     },
     has_fees: false,
+    kinds: None,
+    takes: Takes::WithWord,
     cells: out_cells,
 };
 
-const INTRA: Tool = Tool {
+pub(super) const INTRA: Tool = Tool {
     columns: &[
         "Unique ID",
         "Timestamp",
@@ -108,24 +110,10 @@ const INTRA: Tool = Tool {
         ..ELSEWHERE
     },
     has_fees: false,
+    kinds: None,
+    takes: Takes::WithWord,
     cells: intra_cells,
 };
-
-pub(super) fn write_in(rows: Rows<'_>, options: &Options, out: &mut dyn Write) -> io::Result<()> {
-    pairs::write_some(&IN, is_here, rows, options, out)
-}
-
-pub(super) fn write_out(rows: Rows<'_>, options: &Options, out: &mut dyn Write) -> io::Result<()> {
-    pairs::write_some(&OUT, is_here, rows, options, out)
-}
-
-pub(super) fn write_intra(rows: Rows<'_>, options: &Options, out: &mut dyn Write) -> io::Result<()> {
-    pairs::write_some(&INTRA, is_here, rows, options, out)
-}
-
-fn is_here(pair: &PairRow<'_>) -> bool {
-    !pair.label().is_empty()
-}
 
 fn in_cells(pair: &PairRow<'_>) -> Vec<String> {
     let [amount, asset] = PairRow::pair(&pair.received);
@@ -178,8 +166,8 @@ mod tests {
     use engine::Classification;
     use serde_json::{Value, json};
 
-    use super::*;
     use crate::chart::Chart;
+    use crate::formats::{Options, find};
 
     /// A reading in which ether went out so many times.
     fn sent_ether(times: usize) -> Classification {
@@ -208,7 +196,8 @@ mod tests {
             scratch: || Ok(Box::new(std::io::Cursor::new(Vec::new()))),
         };
         let mut table = Vec::new();
-        write_intra(&mut std::iter::once(Ok(reading.into())), &options, &mut table).unwrap();
+        let rows = &mut std::iter::once(Ok(reading.into()));
+        find("rp2-intra").unwrap().write(rows, &options, &mut table).unwrap();
         csv::Reader::from_reader(table.as_slice()).records().map(|row| row.unwrap()[0].to_owned()).collect()
     }
 

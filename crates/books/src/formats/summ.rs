@@ -1,11 +1,8 @@
 //! Summ (CryptoTaxCalculator), advanced custom CSV. <https://help.cryptotaxcalculator.io/en/articles/5777675>
 
-use std::io::{self, Write};
+use super::pairs::{Labels, PairRow, REVIEW, Takes, Tool, income, marked, says};
 
-use super::pairs::{self, Labels, PairRow, REVIEW, Tool, income, marked, says};
-use super::{Options, Rows};
-
-const TOOL: Tool = Tool {
+pub(super) const TOOL: Tool = Tool {
     columns: &[
         "Timestamp (UTC)",
         "Type",
@@ -37,12 +34,10 @@ const TOOL: Tool = Tool {
         open: [marked("send", REVIEW), marked("receive", REVIEW)],
     },
     has_fees: true,
+    kinds: None,
+    takes: Takes::Every,
     cells,
 };
-
-pub(super) fn write(rows: Rows<'_>, options: &Options, out: &mut dyn Write) -> io::Result<()> {
-    pairs::write(&TOOL, rows, options, out)
-}
 
 /// The base is what is sold; what comes in alone is the base too.
 fn cells(pair: &PairRow<'_>) -> Vec<String> {

@@ -1,11 +1,8 @@
 //! Taxbit's standard transactions template. <https://taxbitsupport.zendesk.com/hc/en-us/articles/37946499727501>
 
-use std::io::{self, Write};
+use super::pairs::{CARRIED, LOAN, LOCKED, Labels, PairRow, REVIEW, Takes, Tool, income, marked, says};
 
-use super::pairs::{self, CARRIED, LOAN, LOCKED, Labels, PairRow, REVIEW, Tool, income, marked, says};
-use super::{Options, Rows};
-
-const TOOL: Tool = Tool {
+pub(super) const TOOL: Tool = Tool {
     columns: &[
         "account_id",
         "transaction_id",
@@ -42,12 +39,10 @@ const TOOL: Tool = Tool {
         open: [marked("Withdraw", REVIEW), marked("Deposit", REVIEW)],
     },
     has_fees: true,
+    kinds: None,
+    takes: Takes::Every,
     cells,
 };
-
-pub(super) fn write(rows: Rows<'_>, options: &Options, out: &mut dyn Write) -> io::Result<()> {
-    pairs::write(&TOOL, rows, options, out)
-}
 
 /// There is no column for a description: the transaction's id carries the mark.
 fn cells(pair: &PairRow<'_>) -> Vec<String> {

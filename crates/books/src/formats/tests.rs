@@ -33,7 +33,7 @@ fn written(format: &Format, readings: Vec<Reading>) -> String {
     let options =
         Options { chart, coins: BTreeSet::new(), prices, scratch: || Ok(Box::new(std::io::Cursor::new(Vec::new()))) };
     let mut out = Vec::new();
-    (format.write)(&mut readings.into_iter().map(Ok), &options, &mut out).unwrap();
+    format.write(&mut readings.into_iter().map(Ok), &options, &mut out).unwrap();
     String::from_utf8_lossy(&out).into_owned()
 }
 
@@ -76,4 +76,57 @@ fn a_report_says_everything_whole_and_keeps_strangers_words_harmless() {
         assert!(report.contains(words), "{words}: {report}");
     }
     assert!(!report.contains("<script") && !report.contains('\u{202e}') && !report.contains("http"), "{report}");
+}
+
+#[test]
+fn pages_say_of_every_kind_what_it_becomes() {
+    for format in &FORMATS {
+        let Some(words) = format.words() else { continue };
+        assert_eq!(words.len(), KINDS.len(), "{}", format.name);
+    }
+    let shown = |format: &str, about: &str| {
+        let at = KINDS.iter().position(|kind| kind.about == about).unwrap();
+        let mut words = find(format).unwrap().words().unwrap();
+        let Word { becomes, mark } = words.swap_remove(at);
+        let becomes = match becomes {
+            Becomes::Row(words) => words.join(" "),
+            Becomes::RowEach => "each".to_owned(),
+            Becomes::LeftOut => "-".to_owned(),
+        };
+        (becomes, mark)
+    };
+    let cases = [
+        ("koinly", "loan taken", "loan", "A loan, not income and not a sale."),
+        ("koinly", "exchange without gain", "swap", ""),
+        ("koinly", "open, for review, in", "", "REVIEW"),
+        ("bittytax", "exchange without gain", "each", ""),
+        ("divly", "mining", "Deposit Mining", ""),
+        ("kryptos", "given to a protocol to hold", "withdrawal Stake", "Held by a protocol and still owned."),
+        ("bitcointax", "own transfer, out", "-", ""),
+        ("cointracker", "bought, and nothing went out", "-", ""),
+        ("cointracker", "taken back from a protocol", "unstake", ""),
+        ("rp2-in", "exchange without gain", "-", ""),
+        ("rp2-intra", "own transfer, in", "transfer", ""),
+        ("summ", "spam", "-", ""),
+        ("hledger", "trade", "Equity:Exchanged", ""),
+        ("hledger", "payment", "Expenses:{category}", ""),
+        ("hledger", "spam", "Equity:Ignored", ""),
+        ("xero", "fee", "5100 Expenses:Fees", ""),
+        ("xero", "spam", "-", ""),
+    ];
+    for (format, about, becomes, mark) in cases {
+        assert_eq!(shown(format, about), (becomes.to_owned(), mark.to_owned()), "{format}, {about}");
+    }
+}
+
+/// Kinds are all that a posting can be, so that no page leaves anything out.
+#[test]
+fn every_entry_is_of_a_kind() {
+    let mut missing = vec![];
+    for entry in crate::chart::ENTRIES {
+        if !KINDS.iter().any(|kind| kind.entries.contains(&entry)) {
+            missing.push(entry.name());
+        }
+    }
+    assert!(missing.is_empty(), "{missing:?}");
 }

@@ -1,11 +1,8 @@
 //! ZenLedger's custom CSV. <https://support.zenledger.io/en/articles/7972857>
 
-use std::io::{self, Write};
+use super::pairs::{CARRIED, LOAN, LOCKED, Labels, PAID, PairRow, REVIEW, Takes, Tool, income, marked, says};
 
-use super::pairs::{self, CARRIED, LOAN, LOCKED, Labels, PAID, PairRow, REVIEW, Tool, income, marked, says};
-use super::{Options, Rows};
-
-const TOOL: Tool = Tool {
+pub(super) const TOOL: Tool = Tool {
     columns: &[
         "Timestamp",
         "Type",
@@ -33,12 +30,10 @@ const TOOL: Tool = Tool {
         open: [marked("send", REVIEW), marked("receive", REVIEW)],
     },
     has_fees: true,
+    kinds: None,
+    takes: Takes::Every,
     cells,
 };
-
-pub(super) fn write(rows: Rows<'_>, options: &Options, out: &mut dyn Write) -> io::Result<()> {
-    pairs::write(&TOOL, rows, options, out)
-}
 
 /// There is no column for a description: the name of the exchange carries the mark.
 fn cells(pair: &PairRow<'_>) -> Vec<String> {

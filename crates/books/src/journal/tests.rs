@@ -121,7 +121,7 @@ fn table(format: &str, readings: Vec<Value>, prices: &str) -> Vec<Vec<String>> {
     };
     let mut out = Vec::new();
     let mut rows = readings.into_iter().map(|value| Ok(reading(value).into()));
-    (find(format).unwrap().write)(&mut rows, &options, &mut out).unwrap();
+    find(format).unwrap().write(&mut rows, &options, &mut out).unwrap();
     let records = csv::Reader::from_reader(out.as_slice()).into_records();
     records.map(|record| record.unwrap().iter().map(str::to_owned).collect()).collect()
 }

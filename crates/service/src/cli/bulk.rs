@@ -361,7 +361,7 @@ fn write_out(part: &Part, asked: &[Asked], args: &Args, options: &Options) -> an
         }
     });
     let mut rows = rows.map(|row| row.map(Reading::from));
-    (args.format.write)(&mut rows, options, &mut out).with_context(|| format!("{shown} cannot be written"))?;
+    args.format.write(&mut rows, options, &mut out).with_context(|| format!("{shown} cannot be written"))?;
     out.flush()?;
     out.get_ref().sync_all()?;
     std::fs::rename(&beside, &args.out).with_context(|| format!("{shown} cannot be written"))?;

@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::markdown::Rendered;
-use super::{CSS_PATH, DISCLAIMER, PAGES, PageSource};
+use super::{CSS_PATH, DISCLAIMER, PAGES, PageSource, Place};
 
 /// Further pages, served by other modules.
 const REFERENCE: [(&str, &str); 2] = [("/docs/api", "API reference"), ("/openapi.json", "OpenAPI document")];
@@ -56,15 +56,17 @@ pub(super) fn page(source: &PageSource, page: &Rendered, engine: &str) -> String
 }
 
 fn navigation(current: &PageSource) -> Markup {
-    let mut groups: Vec<&str> = PAGES.iter().map(|page| page.group).collect();
+    let placed: Vec<(&PageSource, &Place)> =
+        PAGES.iter().filter_map(|page| Some((page, page.place.as_ref()?))).collect();
+    let mut groups: Vec<&str> = placed.iter().map(|(_, place)| place.group).collect();
     groups.dedup();
     html! {
         @for group in groups {
             section {
                 h2 { (group) }
                 ul {
-                    @for page in PAGES.iter().filter(|page| page.group == group) {
-                        li { a href=(page.path()) aria-current=[(page.slug == current.slug).then_some("page")] { (page.name) } }
+                    @for (page, place) in placed.iter().filter(|(_, place)| place.group == group) {
+                        li { a href=(page.path()) aria-current=[(page.slug == current.slug).then_some("page")] { (place.name) } }
                     }
                 }
             }

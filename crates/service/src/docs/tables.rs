@@ -1,10 +1,11 @@
 //! The code's own tables as Markdown, so that a page and its Markdown say the same. A line such as `<!-- categories -->` in a file is where
-//! one goes. Packs and chains may be an operator's: their text is escaped, and only web addresses become links.
+//! one goes, `<!-- words koinly -->` where a format's does. Packs and chains may be an operator's: their text is escaped, and only web addresses become links.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use books::formats::{Becomes, FORMATS, Format, KINDS, Kind, Word};
 use engine::policy::KEYS;
 use engine::rules::Pack;
 use engine::rules::file::PackFile;
@@ -15,13 +16,13 @@ use reqwest::Url;
 use crate::error::{self, ErrorRow, Met};
 use crate::metrics;
 
-#[derive(Debug, Default)]
-pub(super) struct Tables(Vec<(&'static str, String)>);
+#[derive(Debug)]
+pub(super) struct Tables(Vec<(String, String)>);
 
 impl Tables {
     pub(super) fn new(knowledge: &Knowledge, chains: &[Arc<Chain>]) -> Self {
         let treatments = &knowledge.treatments;
-        Self(vec![
+        let read = [
             ("<!-- categories -->", categories(treatments)),
             ("<!-- authorities -->", authorities(&treatments.authorities)),
             ("<!-- policies -->", policies(treatments)),
@@ -29,7 +30,23 @@ impl Tables {
             ("<!-- chains -->", served(chains)),
             ("<!-- protocols -->", protocols(&knowledge.rules.packs)),
             ("<!-- metrics -->", exported(metrics::TABLE)),
-        ])
+        ];
+        let mut tables = Self::of_formats();
+        tables.0.extend(read.map(|(place, table)| (place.to_owned(), table)));
+        tables
+    }
+
+    pub(super) fn of_formats() -> Self {
+        let mut pages: BTreeMap<&str, Vec<&Format>> = BTreeMap::new();
+        for format in &FORMATS {
+            pages.entry(format.page).or_default().push(format);
+        }
+        let mut tables = vec![("<!-- formats -->".to_owned(), formats(&FORMATS))];
+        for (page, formats) in pages {
+            tables.push((format!("<!-- command {page} -->"), commands(&formats)));
+            tables.push((format!("<!-- words {page} -->"), kinds(&formats)));
+        }
+        Self(tables)
     }
 
     pub(super) fn fill(&self, text: &str) -> String {
@@ -91,6 +108,78 @@ fn exported(rows: &[metrics::MetricRow]) -> String {
             writeln!(out, "| `{}` | {} | {} | {} |", row.name, row.kind.name(), labels.join(", "), words(row.about));
     }
     out
+}
+
+fn formats(formats: &[Format]) -> String {
+    let mut out = String::from("| format | what it is | file | prices |\n|---|---|---|---|\n");
+    for format in formats {
+        let prices = match (format.needs_prices(), format.takes_prices()) {
+            (true, _) => "needs them",
+            (false, true) => "takes them",
+            (false, false) => "",
+        };
+        let (name, page, extension) = (format.name, format.page, format.extension());
+        let _ =
+            writeln!(out, "| [`{name}`](formats/{page}.md) | {} | `.{extension}` | {prices} |", words(format.about));
+    }
+    out
+}
+
+fn commands(formats: &[&Format]) -> String {
+    let mut out = String::from("```text\n");
+    for format in formats {
+        let prices = if format.needs_prices() { " --prices prices.csv" } else { "" };
+        let (name, extension) = (format.name, format.extension());
+        // Not `csv.csv`.
+        let file = if name == extension { format.page } else { name };
+        let _ = writeln!(out, "taxon bulk table.csv{prices} --format {name} --out {file}.{extension}");
+    }
+    out.push_str("```\n");
+    out
+}
+
+/// What each kind of thing becomes in the formats of one page. Those in which entries keep their names have no column of their own.
+fn kinds(formats: &[&Format]) -> String {
+    let columns: Vec<(&str, Vec<Word>)> =
+        formats.iter().filter_map(|format| Some((format.name, format.words()?))).collect();
+    let has_marks = columns.iter().flat_map(|(_, words)| words).any(|word| !word.mark.is_empty());
+    let mut names = vec!["what was read".to_owned(), "entry".to_owned()];
+    names.extend(columns.iter().map(|(name, _)| format!("`{name}`")));
+    names.extend(has_marks.then(|| "mark".to_owned()));
+    let mut out = format!("| {} |\n|{}\n", names.join(" | "), "---|".repeat(names.len()));
+    for (at, kind) in KINDS.iter().enumerate() {
+        let row: Vec<&Word> = columns.iter().filter_map(|(_, words)| words.get(at)).collect();
+        let mut cells = vec![kind.about.to_owned(), entries(kind)];
+        cells.extend(becomes(&row));
+        cells.extend(has_marks.then(|| row.iter().map(|word| word.mark.as_str()).collect::<String>()));
+        let _ = writeln!(out, "| {} |", cells.join(" | "));
+    }
+    let gas = match formats.first().and_then(|format| format.carries_fees()) {
+        Some(true) => "\nGas is the fee of the first row that sends something, else a row of its own, as a fee is.\n",
+        Some(false) => "\nGas always has a row of its own, as a fee has.\n",
+        None => "",
+    };
+    out + gas
+}
+
+fn entries(kind: &Kind) -> String {
+    let listed = |names: Vec<&str>| names.into_iter().map(code).collect::<Vec<_>>().join(", ");
+    let entries = listed(kind.entries.iter().map(|entry| entry.name()).collect());
+    let categories = listed(kind.categories.iter().map(|category| category.name()).collect());
+    if categories.is_empty() { entries } else { format!("{entries} of {categories}") }
+}
+
+/// What only another format of the page has is no loss.
+fn becomes(row: &[&Word]) -> Vec<String> {
+    let is_lost = row.iter().all(|word| word.becomes == Becomes::LeftOut);
+    let cell = |word: &&Word| match &word.becomes {
+        Becomes::Row(words) if words.is_empty() => "no word".to_owned(),
+        Becomes::Row(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
+        Becomes::RowEach => "a row for each side".to_owned(),
+        Becomes::LeftOut if is_lost => "left out".to_owned(),
+        Becomes::LeftOut => String::new(),
+    };
+    row.iter().map(cell).collect()
 }
 
 fn circumstance(condition: Condition) -> &'static str {

@@ -376,7 +376,7 @@ fn every_tool_gets_the_trade_and_the_mark_of_a_review() {
     for (format, sold, bought, told) in TOOLS {
         let mut table = Vec::new();
         let mut read = readings.lines().map(|line| Ok(serde_json::from_str::<Classification>(line)?.into()));
-        (find(format).unwrap().write)(&mut read, &options, &mut table).unwrap();
+        find(format).unwrap().write(&mut read, &options, &mut table).unwrap();
         let rows: Vec<BTreeMap<String, String>> =
             csv::Reader::from_reader(table.as_slice()).deserialize().map(Result::unwrap).collect();
         let is_swap = |row: &&BTreeMap<String, String>| row.values().any(|cell| cell.contains(&swap));

@@ -92,9 +92,10 @@ fn attributes(html: &str, name: &str) -> Vec<String> {
     html.split(&start).skip(1).map(|rest| rest.split('"').next().unwrap().replace("&amp;", "&")).collect()
 }
 
-/// Paths of the pages, as the navigation has them.
+/// Paths of the pages, as the navigation and the list of formats have them.
 async fn pages(taxon: &Taxon) -> BTreeSet<String> {
-    let (_, html) = page(taxon, "/docs").await;
+    let (_, mut html) = page(taxon, "/docs").await;
+    html += &page(taxon, "/docs/formats").await.1;
     let hrefs = attributes(&html, "href").into_iter().filter(|href| !href.contains('#'));
     hrefs
         .filter(|href| href.starts_with("/docs") && !href.ends_with(".md") && !ELSEWHERE.contains(&href.as_str()))
@@ -109,7 +110,7 @@ fn slug(path: &str) -> &str {
 async fn every_page_exists_with_its_headers_and_its_markdown() {
     let taxon = Setup::demo().start().await;
     let pages = pages(&taxon).await;
-    assert!(pages.len() > 12, "{pages:?}");
+    assert!(pages.len() > 40, "{pages:?}");
     let markdown = pages.iter().map(|path| format!("/docs/{}.md", slug(path)));
     let kinds =
         pages.iter().cloned().map(|path| (path, "text/html")).chain(markdown.map(|path| (path, "text/markdown")));

@@ -143,7 +143,7 @@ impl Rows {
             let HeldRow { line, decision } = self.row(place)?;
             Ok(Reading { row: serde_json::from_str::<Classification>(line)?, decision: decision.clone() })
         });
-        (format.write)(&mut rows, options, out)
+        format.write(&mut rows, options, out)
     }
 
     /// The answers of a part, each with what people decided on it.

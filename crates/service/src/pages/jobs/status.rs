@@ -64,7 +64,7 @@ fn downloads(job: &JobStatus) -> Markup {
         section aria-labelledby="files" {
             h2 id="files" { "Downloads" }
             p { "Oldest transaction first. Before the job has finished, a file holds what was read so far. What is for review keeps its mark in every format: "
-                a href="/docs/bulk#what-comes-out" { "how" } "." }
+                a href="/docs/formats" { "how" } "." }
             ul.downloads { @for format in formats::without_prices() { li {
                 a href={ "/jobs/" (job.id) "/results?format=" (format.name) } download { (format.name) } span.hint { " " (format.about) }
             } } }
