@@ -30,10 +30,10 @@ ANSWER_SECONDS_MAX = 10
 REFUSED_SECONDS = 3
 DUPLICATES_SECONDS = 1800
 STREAMS = {
-    "TAXON_REQUESTS": (["taxon.requests"], RetentionPolicy.WORK_QUEUE),
+    "TAXON_REQUESTS": (["taxon.requests.*"], RetentionPolicy.WORK_QUEUE),
     "TAXON_RESULTS": (["taxon.results.*"], RetentionPolicy.LIMITS),
     "TAXON_DEAD": (["taxon.dead.*"], RetentionPolicy.LIMITS),
-    "TAXON_FEEDS": (["taxon.feeds.>"], RetentionPolicy.LIMITS),
+    "TAXON_FEEDS": (["taxon.feeds.*"], RetentionPolicy.LIMITS),
 }
 
 
@@ -143,14 +143,14 @@ async def streams_are_made(servers):
         await js.add_consumer(
             "TAXON_REQUESTS", ConsumerConfig(durable_name="taxon-workers", ack_policy=AckPolicy.EXPLICIT, ack_wait=30)
         )
-        await is_refused(client, "a request of streams", "taxon.requests")
+        await is_refused(client, "a request of streams", "taxon.requests.feed")
 
 
 async def a_feeder_feeds(servers):
     async with servers.connected("feeder") as client:
         js = client.jetstream(timeout=ANSWER_SECONDS_MAX)
         for is_repeat in [None, True]:
-            told = await js.publish("taxon.requests", b"{}", headers={"Nats-Msg-Id": "one"})
+            told = await js.publish("taxon.requests.feed", b"{}", headers={"Nats-Msg-Id": "one"})
             assert told.duplicate == is_repeat, told
         await js.publish("taxon.feeds.place", b"{}")
         assert (await js.get_last_msg("TAXON_FEEDS", "taxon.feeds.place")).data == b"{}"
@@ -171,7 +171,7 @@ async def a_worker_works(servers):
         assert again.duplicate and again.seq == told.seq
         assert (await js.get_msg("TAXON_RESULTS", told.seq)).data == b"outcome"
         await js.publish("taxon.dead.feed", b"dead", headers={"Nats-Msg-Id": "one:dead"})
-        rest = await js.publish("taxon.requests", b"rest", headers={"Nats-Msg-Id": "one~"})
+        rest = await js.publish("taxon.requests.feed", b"rest", headers={"Nats-Msg-Id": "one~"})
         assert rest.stream == "TAXON_REQUESTS"
         await message.ack_sync(timeout=ANSWER_SECONDS_MAX)
         assert (await js.consumer_info("TAXON_REQUESTS", "taxon-workers")).num_pending == 1
@@ -191,9 +191,12 @@ async def a_drainer_drains(servers):
             assert message.data == payload
             await message.ack_sync(timeout=ANSWER_SECONDS_MAX)
             assert await js.delete_consumer(stream, made.name)
-        await is_refused(client, "a drainer that feeds", "taxon.requests")
+            assert await js.purge_stream(stream, subject=subject)
+        # Whether the lane has requests left.
+        assert (await js.get_last_msg("TAXON_REQUESTS", "taxon.requests.feed")).data == b"rest"
+        await is_refused(client, "a drainer that feeds", "taxon.requests.feed")
         await is_refused(client, "a drainer that takes requests", "$JS.API.CONSUMER.CREATE.TAXON_REQUESTS")
-        await is_refused(client, "a drainer that clears", "$JS.API.STREAM.PURGE.TAXON_RESULTS")
+        await is_refused(client, "a drainer that clears requests", "$JS.API.STREAM.PURGE.TAXON_REQUESTS")
 
 
 async def nobody_else_comes_in(servers):
@@ -228,7 +231,7 @@ async def one_server_less(servers):
         while True:
             # Until the other two have chosen a leader, nobody answers.
             with contextlib.suppress(Exception):
-                await js.publish("taxon.requests", b"{}", headers={"Nats-Msg-Id": "two"})
+                await js.publish("taxon.requests.feed", b"{}", headers={"Nats-Msg-Id": "two"})
                 break
             assert time.monotonic() < end, "two of three servers take no request"
             await asyncio.sleep(0.5)
