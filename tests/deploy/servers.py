@@ -59,6 +59,8 @@ class Servers:
     def configuration(self, node):
         text = (ROOT / "deploy/fleet/nats.conf").read_text()
         changes = [
+            # Only NATS 2.10 and later know it, and Debian's server is 2.9.
+            ("sync_interval: always", ""),
             ("0.0.0.0:4222", f"127.0.0.1:{self.clients[node]}"),
             ("127.0.0.1:8222", f"127.0.0.1:{self.monitors[node]}"),
             ("0.0.0.0:6222", f"127.0.0.1:{self.routes[node]}"),
