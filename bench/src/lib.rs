@@ -8,6 +8,7 @@ pub mod figures;
 pub mod goals;
 pub mod ledger;
 pub mod monthly;
+pub mod nats;
 pub mod postgres;
 pub mod process;
 pub mod service;

@@ -3,6 +3,7 @@
 mod book;
 mod counted;
 mod door;
+mod elsewhere;
 mod export;
 mod jobs;
 mod journal;
@@ -18,7 +19,7 @@ pub(crate) mod wallets;
 mod webhooks;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use engine::{Classification, TxHash};
 use tokio_util::task::TaskTracker;
@@ -33,6 +34,7 @@ use crate::store::Store;
 use crate::webhooks::Reach;
 pub(crate) use book::{BOOK_NAME_CHARS_MAX, BookDraft, BookPage, is_choice, jurisdictions};
 pub(crate) use door::{AdmittedCall, Presented, RequestId};
+pub(crate) use elsewhere::RowReaders;
 pub(crate) use engine::DISCLAIMER;
 pub(crate) use jobs::{
     FailedRow, JOB_WALLETS_MAX, JobList, JobPage, JobPageRow, JobRequest, JobRowAnswer, JobRowFilter, JobRowState,
@@ -65,6 +67,7 @@ pub(crate) struct App {
     pub(crate) history: History,
     pub(crate) repeats: Repeats,
     jobs: Jobs,
+    fleet: OnceLock<Arc<dyn RowReaders>>,
     readiness: Readiness,
     pub(crate) pool_anon: i64,
     /// Whether metered classifications are written as events.

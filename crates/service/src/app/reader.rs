@@ -43,6 +43,11 @@ impl Sought {
         self.pinned.as_ref().map(|chain| chain.slug.as_str())
     }
 
+    /// The item with its chain by the chain's own name.
+    pub(super) fn pinned_item(&self) -> Item {
+        Item { chain: self.slug().map(str::to_owned), ..self.item.clone() }
+    }
+
     fn wanted(&self) -> CacheQuery<'_> {
         CacheQuery { hash: self.item.hash, pinned: self.slug(), question: &self.item.question }
     }

@@ -1,7 +1,7 @@
 //! From configuration to a running application: rules, chains, upstreams, and the store.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context, bail};
 use chains::{Recorder, Registry, Tape, TokenMemory, Upstreams, live_node, tape_node};
@@ -46,6 +46,7 @@ pub(crate) async fn open(config: &Config, demo: Demo) -> anyhow::Result<App> {
         history: History::new(store.clone()),
         repeats: Repeats::default(),
         jobs: Jobs::new(incoming(config)),
+        fleet: OnceLock::new(),
         limits,
         store,
         pool_anon: config.pool_anon,

@@ -234,7 +234,8 @@ impl Worker {
                     metrics::classified(&row);
                     let mut json = Vec::new();
                     row.write_json(&mut json)?;
-                    outcome.rows.push(AnsweredRow { i, row: RawValue::from_string(String::from_utf8(json)?)? });
+                    let row_json = RawValue::from_string(String::from_utf8(json)?)?;
+                    outcome.rows.push(AnsweredRow { i, row: row_json, called: row.called.clone() });
                 }
                 Some(error) if may_pass(error) && !is_last_try => outcome.retried.push(i),
                 Some(error) => {
