@@ -227,4 +227,28 @@ pub const FACTS: &[Fact] = &[
         "",
         "bench/run capacity",
     ),
+    fact(
+        "capacity_fleet_workers",
+        "10^9 cold transactions a month: workers with two cores at 70 %",
+        "",
+        "bench/run capacity",
+    ),
+    fact(
+        "capacity_fleet_requests_per_second",
+        "10^9 cold transactions a month: HTTP requests to nodes",
+        "/s",
+        "bench/run capacity",
+    ),
+    fact(
+        "capacity_fleet_calls_per_second",
+        "10^9 cold transactions a month: calls in them",
+        "/s",
+        "bench/run capacity",
+    ),
+    fact(
+        "capacity_fleet_gb_per_day",
+        "10^9 cold transactions a month: into the streams of each server, unpacked",
+        "GB/day",
+        "bench/run capacity",
+    ),
 ];

@@ -7,6 +7,7 @@ pub mod corpus;
 pub mod figures;
 pub mod goals;
 pub mod ledger;
+pub mod monthly;
 pub mod postgres;
 pub mod process;
 pub mod service;

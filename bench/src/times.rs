@@ -47,6 +47,10 @@ pub struct Calls {
     pub compute: f64,
     /// HTTP requests upstream for one call.
     pub requests: f64,
+    /// Calls in those requests, which is what most nodes are paid by.
+    pub upstream_calls: f64,
+    /// Of one question and its answer.
+    pub bytes: f64,
 }
 
 impl Calls {
@@ -206,14 +210,24 @@ impl Running {
 
     async fn timed(&self, upstream: &Upstream, bodies: Vec<String>) -> anyhow::Result<Calls> {
         let (requests, cpu, calls) = (upstream.requests(), cpu_seconds(self.service.id())?, number(bodies.len()));
+        let upstream_calls = upstream.calls();
+        let mut bytes = 0.0;
         let mut walls = Vec::with_capacity(bodies.len());
         for body in bodies {
+            bytes += number(body.len());
             let started = Instant::now();
             let answer = self.caller.post(body).await?;
             walls.push(millis(started.elapsed()));
             client::check(&answer, BATCH)?;
+            bytes += number(answer.len());
         }
         let compute = (cpu_seconds(self.service.id())? - cpu) * 1_000.0 / calls;
-        Ok(Calls { walls, compute, requests: number(upstream.requests() - requests) / calls })
+        Ok(Calls {
+            walls,
+            compute,
+            requests: number(upstream.requests() - requests) / calls,
+            upstream_calls: number(upstream.calls() - upstream_calls) / calls,
+            bytes: bytes / calls,
+        })
     }
 }

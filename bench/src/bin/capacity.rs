@@ -1,14 +1,16 @@
 //! How many keys some instances can serve: what a call takes is measured on this machine, and many instances on one PostgreSQL are
-//! simulated from it.
+//! simulated from it. And what a fleet needs for so many transactions a month, from the same measurements.
 //!
-//! `cargo build --release -p taxon && cargo run --release -p taxon-bench --bin capacity [--calls N] [--cold PER_MILLE]`. PostgreSQL is
-//! started by `tools/postgres` where it is installed; without it, one instance on SQLite is told.
+//! `cargo build --release -p taxon && cargo run --release -p taxon-bench --bin capacity [--calls N] [--cold PER_MILLE] [--month N]
+//! [--node-requests N] [--node-price N]`. PostgreSQL is started by `tools/postgres` where it is installed; without it, one instance on SQLite
+//! is told.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use clap::Parser;
 use taxon_bench::corpus::BATCH;
 use taxon_bench::figures::{Figures, Sorted, number};
+use taxon_bench::monthly::{Batch, Needs, Worker, most_of_nodes, most_of_workers};
 use taxon_bench::simulation::{Arrivals, Draw, Plan, Work};
 use taxon_bench::times::{Calls, Times, Turns};
 
@@ -35,6 +37,15 @@ struct Arguments {
     /// Of a thousand calls, those whose transactions nobody has asked for before
     #[arg(long, default_value_t = 100)]
     cold: u32,
+    /// Transactions a month that a fleet is planned for
+    #[arg(long, default_value_t = 1e9)]
+    month: f64,
+    /// HTTP requests a second that all nodes together take
+    #[arg(long)]
+    node_requests: Option<f64>,
+    /// Price of a million calls to nodes, in any currency
+    #[arg(long)]
+    node_price: Option<f64>,
 }
 
 #[tokio::main]
@@ -49,6 +60,7 @@ async fn main() -> anyhow::Result<()> {
         Some(turns) => simulated("PostgreSQL", &INSTANCES, &times, turns, arguments.cold, &mut figures),
         None => println!("\nPostgreSQL: not installed, not measured"),
     }
+    fleet(&arguments, &times.cold, &mut figures);
     figures.print();
     Ok(())
 }
@@ -159,5 +171,56 @@ fn simulated(engine: &str, instances: &[usize], times: &Times, turns: &Turns, co
         let bound = if compute > database { "its processors" } else { "the database" };
         println!("  {instances:>9}{keys:>8}  are the most, bound by {bound}");
         figures.add(format!("capacity_{}_{instances}_keys", engine.to_lowercase()), keys);
+    }
+}
+
+/// A batch of a fleet takes what a cold call takes: `bench/run fleet` compares the two.
+fn fleet(arguments: &Arguments, cold: &Calls, figures: &mut Figures) {
+    let batch = Batch {
+        transactions: number(BATCH),
+        compute: cold.compute,
+        wall: Sorted::new(cold.walls.clone()).mean(),
+        requests: cold.requests,
+        calls: cold.upstream_calls,
+        bytes: cold.bytes,
+    };
+    let worker = Worker { cores: number(CORES), share: SHARE_PLANNED };
+    let millions = |count: f64| count / MILLION;
+    let needs = Needs::of(arguments.month, &batch, &worker);
+    println!("\na fleet for {:.0} million transactions a month, all of them cold", millions(arguments.month));
+    println!("  {:>12.2} batches of {BATCH} a second, evenly over the month", needs.batches_per_second);
+    println!(
+        "  {:>12.0} workers with {CORES} cores at {:.0} %, each with {:.1} batches in hand while nodes answer after 20 ms",
+        needs.workers,
+        SHARE_PLANNED * 100.0,
+        needs.in_hand
+    );
+    println!(
+        "  {:>12.1} HTTP requests a second to nodes, {:.0} million a month",
+        needs.requests_per_second,
+        millions(needs.requests)
+    );
+    println!("  {:>12.1} calls a second in them, {:.0} million a month", needs.calls_per_second, millions(needs.calls));
+    println!("  {:>12.1} GB a day into the streams of each server, before outcomes are packed", needs.gb_per_day);
+    let workers_most = most_of_workers(needs.workers, &batch, &worker);
+    println!("  {:>12.0} million a month are the most of these workers", millions(workers_most));
+    if let Some(rate) = arguments.node_requests {
+        let nodes_most = most_of_nodes(rate, &batch);
+        let next = if nodes_most < workers_most { "the nodes" } else { "the workers" };
+        println!(
+            "  {:>12.0} million a month are the most of these nodes; the next limit are {next}",
+            millions(nodes_most)
+        );
+    }
+    if let Some(price) = arguments.node_price {
+        println!("  {:>12.2} is the price of the calls of a month", price * millions(needs.calls));
+    }
+    for (name, value) in [
+        ("workers", needs.workers),
+        ("requests_per_second", needs.requests_per_second),
+        ("calls_per_second", needs.calls_per_second),
+        ("gb_per_day", needs.gb_per_day),
+    ] {
+        figures.add(format!("capacity_fleet_{name}"), value);
     }
 }

@@ -120,6 +120,17 @@ pub struct Hints<'a> {
     pub wallet: Option<Account>,
     /// Hosts of block explorers, each with the name of its chain.
     pub explorers: &'a [(String, String)],
+    pub extent: Extent,
+}
+
+/// How long a table may be.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// As somebody uploads it: `FILE_BYTES_MAX` and `ROWS_MAX`.
+    #[default]
+    Bounded,
+    /// An operator's own, of any length. Rows that are repeated are then known within `ROWS_MAX` of each other.
+    Unbounded,
 }
 
 /// Whoever takes the transactions; false where it wants no more.
@@ -141,7 +152,7 @@ pub fn pasted<'t>(text: &'t str, explorers: &[(String, String)]) -> Result<Vec<A
 /// Reads a whole table and hands on one transaction after another. Of the table itself no more than a few rows are held at a time.
 pub fn understand(mut table: impl Read + Seek, hints: &Hints<'_>, take: Take<'_>) -> Result<Understood, TableError> {
     let length = table.seek(SeekFrom::End(0))?;
-    if length > FILE_BYTES_MAX {
+    if hints.extent == Extent::Bounded && length > FILE_BYTES_MAX {
         return Err(TableError::TooLong);
     }
     table.rewind()?;
@@ -213,8 +224,10 @@ impl Collector<'_> {
             self.understood.repeated = self.understood.repeated.saturating_add(1);
             return Ok(());
         }
-        if self.understood.count >= ROWS_MAX {
-            return Err(TableError::TooManyRows);
+        match self.hints.extent {
+            Extent::Bounded if self.understood.count >= ROWS_MAX => return Err(TableError::TooManyRows),
+            Extent::Unbounded if self.seen.len() >= ROWS_MAX => self.seen.clear(),
+            _ => {}
         }
         self.understood.count = self.understood.count.saturating_add(1);
         if (self.take)(Asked { hash, chain, wallet }) { Ok(()) } else { Err(TableError::NotTaken) }
@@ -261,7 +274,7 @@ mod tests {
 
     fn read(bytes: &[u8]) -> Table {
         let explorers = explorers();
-        parsed(bytes, &Hints { column: None, wallet: None, explorers: &explorers }).expect("it is a table")
+        parsed(bytes, &Hints { explorers: &explorers, ..Hints::default() }).expect("it is a table")
     }
 
     fn hashes(table: &Table) -> Vec<String> {

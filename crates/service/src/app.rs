@@ -43,7 +43,7 @@ pub(crate) use quota::{Asker, QuotaStatus};
 use reader::Sought;
 #[cfg(test)]
 pub(crate) use reader::finish;
-pub(crate) use reader::{Answer, Reader};
+pub(crate) use reader::{Answer, Reader, may_pass};
 use readiness::Readiness;
 pub(crate) use repeats::Repeats;
 pub(crate) use request::{BATCH_ITEMS_MAX, BatchRequest, Item, SingleRequest};
@@ -52,7 +52,7 @@ pub(crate) use review::{COMMENT_BYTES_MAX, DecisionDraft, LikePreview, LogPage, 
 pub(crate) use setup::{
     Demo, endpoints, explorer, explorer_variable, knowledge, make_folder, open, reader, registry, store,
 };
-pub(crate) use tables::{CategoryList, ChainList, KnownAddress};
+pub(crate) use tables::{CategoryList, ChainList, KnownAddress, coin_symbols, explorer_hosts};
 pub(crate) use webhooks::{DeliveryList, ENDPOINTS_MAX, ShownSecret};
 
 #[derive(Debug)]

@@ -7,13 +7,17 @@ mod cache;
 mod chains;
 mod classify;
 mod doctor;
+mod drain;
 pub(crate) mod eval;
+mod feed;
 mod health;
 mod keys;
 mod ledger;
 mod rules;
 mod serve;
+mod streams;
 mod terminal;
+mod work;
 
 use std::process::ExitCode;
 
@@ -43,6 +47,14 @@ enum Command {
     Classify(classify::Args),
     /// Classify a whole table and write it for a ledger or a tax tool
     Bulk(bulk::Args),
+    /// Work in a fleet: read batches of transactions from NATS and publish what they came to
+    Work(work::Args),
+    /// Put tables of transactions into the fleet's stream of requests
+    Feed(feed::Args),
+    /// Write the fleet's results to files, each once
+    Drain(drain::Args),
+    /// Make, show and clear the fleet's streams
+    Streams(streams::Args),
     /// Classify a labelled set of your own and report how right the readings are
     Eval(eval::Args),
     /// Make, list, rename and revoke API keys
@@ -89,6 +101,10 @@ pub(crate) async fn run() -> anyhow::Result<ExitCode> {
         Command::Serve(args) => serve::run(&config, &args).await,
         Command::Classify(args) => classify::run(&config, &args).await,
         Command::Bulk(args) => bulk::run(&config, &args).await,
+        Command::Work(args) => work::run(&config, &args).await,
+        Command::Feed(args) => feed::run(&config, &args).await,
+        Command::Drain(args) => drain::run(&config, &args).await,
+        Command::Streams(args) => streams::run(&config, &args).await,
         Command::Eval(args) => eval::run(&config, &args).await,
         Command::Keys(command) => keys::run(&config, &command).await,
         Command::Accounts(command) => accounts::run(&config, &command).await,

@@ -80,6 +80,11 @@ struct ConfigFile {
     #[serde(default)]
     explorer: BTreeMap<String, String>,
     explorers_per_second: Option<u32>,
+    nats_url: Option<String>,
+    nats_credentials: Option<PathBuf>,
+    nats_ca: Option<PathBuf>,
+    nats_cert: Option<PathBuf>,
+    nats_key: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone)]
@@ -117,6 +122,24 @@ pub(crate) struct Config {
     /// Chain to the address of an explorer in the form of Etherscan, with its key.
     pub(crate) explorers: BTreeMap<String, String>,
     pub(crate) explorers_per_second: u32,
+    pub(crate) nats: Nats,
+}
+
+/// The streams of a fleet. The address may hold a password.
+#[derive(Clone, Default)]
+pub(crate) struct Nats {
+    /// Addresses of servers of one cluster, separated by commas.
+    pub(crate) url: Option<String>,
+    pub(crate) credentials: Option<PathBuf>,
+    pub(crate) ca: Option<PathBuf>,
+    pub(crate) cert: Option<PathBuf>,
+    pub(crate) key: Option<PathBuf>,
+}
+
+impl std::fmt::Debug for Nats {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Nats (redacted)")
+    }
 }
 
 /// The agent interface.
@@ -172,6 +195,13 @@ impl Config {
             text.parse().map(Some).with_context(|| format!("{name} is not an address and port"))
         };
         let mcp_listen = own_listen("TAXON_MCP_LISTEN", file.mcp_listen)?;
+        let nats = Nats {
+            url: env_text("TAXON_NATS_URL")?.or(file.nats_url),
+            credentials: path(&None, "TAXON_NATS_CREDENTIALS", file.nats_credentials)?,
+            ca: path(&None, "TAXON_NATS_CA", file.nats_ca)?,
+            cert: path(&None, "TAXON_NATS_CERT", file.nats_cert)?,
+            key: path(&None, "TAXON_NATS_KEY", file.nats_key)?,
+        };
         let mcp_hosts = env_text("TAXON_MCP_HOSTS")?.map_or(file.mcp_hosts, |text| list(&text));
         Ok(Self {
             listen,
@@ -202,6 +232,7 @@ impl Config {
             explorers: if explorers.is_empty() { file.explorer } else { explorers },
             explorers_per_second: number("TAXON_EXPLORERS_PER_SECOND", file.explorers_per_second, EXPLORER_PER_SECOND)?
                 .max(1),
+            nats,
         })
     }
 
@@ -212,6 +243,7 @@ impl Config {
         let listed = |items: Vec<String>| if items.is_empty() { "(none)".to_owned() } else { items.join(", ") };
         let proxies = self.trusted_proxies.iter().map(ToString::to_string).collect();
         let meter = if self.meter.is_some() { "(an address, redacted)" } else { "(none)" };
+        let nats = if self.nats.url.is_some() { "(an address, redacted)" } else { "(none)" };
         let rows = [
             ("listen", self.listen.to_string()),
             ("data_dir", self.data_dir.display().to_string()),
@@ -232,6 +264,7 @@ impl Config {
             ("mcp_listen", self.mcp.listen.map_or("(with everything else)".to_owned(), |listen| listen.to_string())),
             ("mcp_hosts", listed(self.mcp.hosts.clone())),
             ("metrics_listen", self.metrics_listen.map_or("(none)".to_owned(), |listen| listen.to_string())),
+            ("nats_url", nats.to_owned()),
         ];
         for (name, value) in rows {
             let _ = writeln!(out, "{name:16} = {value}");

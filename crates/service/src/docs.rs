@@ -65,7 +65,7 @@ macro_rules! format_page {
 }
 
 /// In the order of the navigation, then those that it leaves out.
-static PAGES: [PageSource; 45] = [
+static PAGES: [PageSource; 46] = [
     page!("Start", "index", "Overview", "docs/index.md"),
     page!("Start", "quickstart", "Quickstart", "docs/quickstart.md"),
     page!("Start", "agents", "Agents (MCP)", "docs/agents.md"),
@@ -83,6 +83,7 @@ static PAGES: [PageSource; 45] = [
     page!("Understand", "glossary", "Glossary", "docs/glossary.md"),
     page!("Operate", "quota", "Quota and limits", "docs/quota.md"),
     page!("Operate", "self-hosting", "Self-hosting", "docs/self-hosting.md"),
+    page!("Operate", "fleet", "A fleet", "docs/fleet.md"),
     page!("Operate", "security", "Security", "docs/security.md"),
     page!("Operate", "faults", "Nodes that fail", "docs/faults.md"),
     page!("Operate", "capacity", "Capacity", "docs/capacity.md"),

@@ -8,6 +8,7 @@ mod cli;
 mod config;
 mod docs;
 mod error;
+mod fleet;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 mod history;

@@ -23,6 +23,8 @@ const NO_ROUTE: &str = "none";
 const OTHER_METHOD: &str = "other";
 const WEBHOOK_OUTCOMES: [&str; 7] =
     ["delivered", "refused", "redirected", "gone", "timed_out", "unreachable", "forbidden"];
+const FLEET_BATCHES: [&str; 4] = ["answered", "repeated", "returned", "poisoned"];
+const FLEET_ROWS: [&str; 3] = ["answered", "dead", "rest"];
 const CACHES: [&str; 3] = ["verdicts", "facts", "tokens"];
 
 static RECORDED: OnceLock<MetricHandles> = OnceLock::new();
@@ -92,6 +94,16 @@ fn register_at_zero(item_codes: impl Iterator<Item = &'static str>) {
         ::metrics::counter!(table::WEBHOOK_ATTEMPTS, "outcome" => outcome).absolute(0);
     }
     ::metrics::counter!(table::WEBHOOKS_GIVEN_UP).absolute(0);
+    for outcome in FLEET_BATCHES {
+        ::metrics::counter!(table::FLEET_BATCHES, "outcome" => outcome).absolute(0);
+    }
+    for outcome in FLEET_ROWS {
+        ::metrics::counter!(table::FLEET_ROWS, "outcome" => outcome).absolute(0);
+    }
+    let _ = ::metrics::histogram!(table::FLEET_SECONDS);
+    ::metrics::gauge!(table::FLEET_IN_HAND).set(0.0);
+    ::metrics::gauge!(table::FLEET_PENDING).set(0.0);
+    ::metrics::counter!(table::FLEET_PUBLISH_WAITS).absolute(0);
     for cache in CACHES {
         ::metrics::counter!("taxon_cache_hits_total", "cache" => cache).absolute(0);
         ::metrics::counter!("taxon_cache_misses_total", "cache" => cache).absolute(0);
@@ -141,6 +153,32 @@ pub(crate) fn webhook_tried(outcome: &'static str) {
 
 pub(crate) fn webhook_given_up() {
     ::metrics::counter!(table::WEBHOOKS_GIVEN_UP).increment(1);
+}
+
+/// A batch of a fleet that this worker no longer has; the outcome is one of ours.
+pub(crate) fn fleet_batch(outcome: &'static str, took: Duration) {
+    ::metrics::counter!(table::FLEET_BATCHES, "outcome" => outcome).increment(1);
+    ::metrics::histogram!(table::FLEET_SECONDS).record(took);
+}
+
+/// Transactions of a batch.
+pub(crate) fn fleet_rows(outcome: &'static str, count: usize) {
+    let count = u64::try_from(count).unwrap_or(u64::MAX);
+    ::metrics::counter!(table::FLEET_ROWS, "outcome" => outcome).increment(count);
+}
+
+/// One batch more in hand, or one less.
+pub(crate) fn fleet_in_hand(change: f64) {
+    ::metrics::gauge!(table::FLEET_IN_HAND).increment(change);
+}
+
+pub(crate) fn fleet_pending(count: u64) {
+    ::metrics::gauge!(table::FLEET_PENDING).set(gauge_value(count));
+}
+
+/// A stream did not take a message at once.
+pub(crate) fn fleet_publish_waited() {
+    ::metrics::counter!(table::FLEET_PUBLISH_WAITS).increment(1);
 }
 
 /// Gauges that are measured at each scrape.

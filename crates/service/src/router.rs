@@ -51,6 +51,11 @@ pub(crate) fn metrics(web: Web) -> Router {
     Router::new().route("/metrics", get(web::scrape)).with_state(web)
 }
 
+/// The metrics of a worker of a fleet, which has neither callers nor a database, and whether it is there.
+pub(crate) fn worker_metrics() -> Router {
+    Router::new().route("/metrics", get(web::scrape_worker)).route("/healthz", get(async || "ok\n"))
+}
+
 /// REST with a valid key and calls left. The OpenAPI document is made of this list and the next.
 pub(crate) fn keyed_routes() -> OpenApiRouter<Web> {
     OpenApiRouter::new()

@@ -22,7 +22,7 @@ pub(crate) use finished::StaticFile;
 pub(crate) use gate::{bearer, keyed, request_id};
 pub(crate) use listen::{Places, Timeouts, serve};
 pub(crate) use request_id::carry as carry_request_id;
-pub(crate) use scrape::{gather_metrics, scrape};
+pub(crate) use scrape::{gather_metrics, scrape, scrape_worker};
 
 /// Limit of a request's body.
 pub(crate) const BODY_BYTES_MAX: u64 = 1024 * 1024;

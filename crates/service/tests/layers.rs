@@ -8,9 +8,9 @@ use std::fs;
 use std::path::Path;
 
 /// From the lowest up.
-const ORDER: [&str; 24] = [
+const ORDER: [&str; 25] = [
     "text", "metrics", "schema", "logs", "store", "error", "config", "limits", "auth", "accounts", "cache", "history",
-    "meter", "webhooks", "app", "web", "docs", "rest", "openapi", "mcp", "pages", "router", "cli", "fuzzing",
+    "meter", "webhooks", "app", "fleet", "web", "docs", "rest", "openapi", "mcp", "pages", "router", "cli", "fuzzing",
 ];
 
 /// The crate's own root: it declares the modules and starts the program.

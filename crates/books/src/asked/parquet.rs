@@ -22,12 +22,12 @@ pub(super) const MAGIC: [u8; 4] = *b"PAR1";
 const ROWS_LOOKED_AT: usize = 100;
 
 pub(super) fn read(mut table: impl Read + Seek, length: u64, collector: &mut Collector<'_>) -> Result<(), TableError> {
-    let footer = footer::read(&mut table, length)?;
+    let footer = footer::read(&mut table, length, collector.hints.extent)?;
     if footer.groups.iter().all(|group| group.rows == 0) {
         return Ok(());
     }
     let table = RefCell::new(table);
-    let budget = Budget::new();
+    let budget = Budget::new(collector.hints.extent);
     let open = |group: &Group, place: usize| {
         let column = footer.columns.get(place)?;
         Some(ColumnReader::new(&table, (column, column.kind?), group.chunks.get(place)?, group.rows, &budget))

@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as PhysicalType};
+use parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as PhysicalType, ZstdLevel};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::Result;
 use parquet::file::properties::WriterProperties;
@@ -43,8 +43,8 @@ enum Kind {
 pub(super) fn write(rows: Rows<'_>, options: &Options, out: &mut dyn Write) -> io::Result<()> {
     // The writer wants to own what it writes to, in any thread; `out` is lent. So it writes here, and a row group at a time is handed on.
     let written = Written::default();
-    // Of the codecs, the one that every reader has.
-    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+    // What data lakes are packed with: whatever reads Parquet today reads it.
+    let properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
     let schema = schema().map_err(io::Error::other)?;
     let mut file =
         SerializedFileWriter::new(written.clone(), schema, Arc::new(properties)).map_err(io::Error::other)?;

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use chains::{FetchError, Fetched, Registry, Upstreams};
+use chains::{FetchError, Fetched, Registry, UPSTREAM_CODES, Upstreams};
 use engine::classification::{API_VERSION, Assets, ChainCorrected};
 use engine::opinion::Source;
 use engine::treatment::{LedgerAction, Treatment};
@@ -264,6 +264,13 @@ pub(crate) async fn finish(
         read = engine::read(fetched.facts(), question, knowledge, missing);
     }
     Ok(FinishedReading { fetched, has_learned, answer: read.ok().and_then(Read::done) })
+}
+
+/// Whether the same question may be answered later.
+pub(crate) fn may_pass(error: &str) -> bool {
+    UPSTREAM_CODES.contains(&error)
+        || error == ApiError::Internal.code()
+        || error == ApiError::TxNotYetMined { chain: String::new() }.code()
 }
 
 /// Says so where the transaction is on another chain than the one that was asked for.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use chains::Registry;
 use engine::treatments::CategoryRow;
 use engine::{Account, Chain, DISCLAIMER, Family, Treatments};
 use serde::Serialize;
@@ -89,25 +90,25 @@ pub(crate) struct KnownRow {
     links: Vec<String>,
 }
 
+/// Symbols of native coins, today's and former ones, in capitals.
+pub(crate) fn coin_symbols(registry: &Registry) -> BTreeSet<String> {
+    let symbols = registry.chains().iter().flat_map(|chain| {
+        let former = chain.native_before.as_ref().map(|former| &former.symbol);
+        std::iter::once(&chain.native_symbol).chain(former)
+    });
+    symbols.map(|symbol| symbol.to_ascii_uppercase()).collect()
+}
+
+/// Hosts of explorers, with the chain of each.
+pub(crate) fn explorer_hosts(registry: &Registry) -> Vec<(String, String)> {
+    let hosts = registry.chains().iter().filter_map(|chain| {
+        let (_, rest) = chain.explorer.as_ref()?.split_once("://")?;
+        Some((rest.split('/').next()?.trim_start_matches("www.").to_owned(), chain.slug.clone()))
+    });
+    hosts.collect()
+}
+
 impl Reader {
-    /// Symbols of native coins, today's and former ones, in capitals.
-    pub(crate) fn coin_symbols(&self) -> BTreeSet<String> {
-        let symbols = self.registry.chains().iter().flat_map(|chain| {
-            let former = chain.native_before.as_ref().map(|former| &former.symbol);
-            std::iter::once(&chain.native_symbol).chain(former)
-        });
-        symbols.map(|symbol| symbol.to_ascii_uppercase()).collect()
-    }
-
-    /// Hosts of explorers, with the chain of each.
-    pub(crate) fn explorer_hosts(&self) -> Vec<(String, String)> {
-        let hosts = self.registry.chains().iter().filter_map(|chain| {
-            let (_, rest) = chain.explorer.as_ref()?.split_once("://")?;
-            Some((rest.split('/').next()?.trim_start_matches("www.").to_owned(), chain.slug.clone()))
-        });
-        hosts.collect()
-    }
-
     pub(crate) fn chain_list(&self) -> ChainList {
         ChainList { chains: self.served_chains().iter().map(|chain| ChainRow::from(chain.as_ref())).collect() }
     }

@@ -138,7 +138,7 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
     if outcome.stopped {
         bail!("stopped after {} rows; the same command with --resume goes on", part.len());
     }
-    let coins = reader.coin_symbols();
+    let coins = app::coin_symbols(&reader.registry);
     let (written, unpriced) = write_out(&part, &rows, args, &Options { chart, coins, prices, scratch: app::scratch })?;
     print(&written);
     print(&unpriced.told());
@@ -195,8 +195,9 @@ fn prices(args: &Args) -> anyhow::Result<Option<Prices>> {
 /// What the table asks for, with the chains by their own names. How it was understood is told.
 fn table_rows(reader: &Reader, args: &Args) -> anyhow::Result<Vec<Asked>> {
     let path = args.sources.first().context("no table is named")?;
-    let explorers = reader.explorer_hosts();
-    let hints = Hints { column: args.column.as_deref(), wallet: args.wallet, explorers: &explorers };
+    let explorers = app::explorer_hosts(&reader.registry);
+    let hints =
+        Hints { column: args.column.as_deref(), wallet: args.wallet, explorers: &explorers, ..Hints::default() };
     let (mut rows, understood) = table(path, &hints)?;
     print(&told(&understood));
     ensure!(!rows.is_empty(), "no row names a transaction");
@@ -224,7 +225,7 @@ fn table(path: &Path, hints: &Hints<'_>) -> anyhow::Result<(Vec<Asked>, Understo
 }
 
 /// How the table was understood, so that a person sees what was guessed.
-fn told(understood: &Understood) -> String {
+pub(super) fn told(understood: &Understood) -> String {
     let columns = &understood.columns;
     let mut out = format!("{} transactions, from column `{}`", understood.count, safe(&columns.hash));
     for (what, column) in [("chain", &columns.chain), ("wallet", &columns.wallet)] {

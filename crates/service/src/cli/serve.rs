@@ -205,7 +205,7 @@ async fn write_history(app: &App) {
     }
 }
 
-async fn stop_signal() {
+pub(super) async fn stop_signal() {
     let (Ok(mut term), Ok(mut int)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) else {
         // Without signals the service runs until it is killed.
         return std::future::pending().await;

@@ -17,7 +17,7 @@ use tower::ServiceExt;
 
 use crate::app::{self, Demo, Presented};
 use crate::auth::{self, Tier};
-use crate::config::{Config, Mcp};
+use crate::config::{Config, Mcp, Nats};
 use crate::error::TABLE;
 use crate::router;
 use crate::store::Database;
@@ -77,6 +77,7 @@ pub(crate) fn config(folder: &TempDir) -> Config {
         mcp: Mcp { listen: None, hosts: vec!["*".to_owned()] },
         explorers: std::collections::BTreeMap::new(),
         explorers_per_second: 1,
+        nats: Nats::default(),
         // With an upstream configured, the public endpoints are not used.
         rpc: [("demo".to_owned(), Vec::new())].into(),
     }

@@ -34,6 +34,8 @@ const REQUEST_SECONDS: &[f64] =
 /// Seconds of one ledger transaction: most of it is a flush to disk, or a round trip.
 const TURN_SECONDS: &[f64] = &[0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
 const UPSTREAM_SECONDS: &[f64] = &[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 20.0];
+/// Seconds of a batch of a fleet, from facts that are cached to nodes that are slow.
+const BATCH_SECONDS: &[f64] = &[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0];
 /// The bands of confidence.
 const CONFIDENCE: &[f64] = &[0.0, 60.0, 70.0, 80.0, 90.0, 95.0, 100.0];
 
@@ -52,6 +54,12 @@ pub(super) const OUTBOX_WAITING: &str = "taxon_outbox_waiting";
 pub(super) const WEBHOOK_ATTEMPTS: &str = "taxon_webhook_attempts_total";
 pub(super) const WEBHOOKS_GIVEN_UP: &str = "taxon_webhooks_given_up_total";
 pub(super) const LOG_LOST: &str = "taxon_log_lines_lost_total";
+pub(super) const FLEET_BATCHES: &str = "taxon_fleet_batches_total";
+pub(super) const FLEET_ROWS: &str = "taxon_fleet_rows_total";
+pub(super) const FLEET_SECONDS: &str = "taxon_fleet_batch_seconds";
+pub(super) const FLEET_IN_HAND: &str = "taxon_fleet_in_hand";
+pub(super) const FLEET_PENDING: &str = "taxon_fleet_pending";
+pub(super) const FLEET_PUBLISH_WAITS: &str = "taxon_fleet_publish_waits_total";
 pub(super) const BUILD: &str = "taxon_build_info";
 pub(super) const PROCESS_CPU: &str = "process_cpu_seconds_total";
 pub(super) const PROCESS_MEMORY: &str = "process_resident_memory_bytes";
@@ -117,6 +125,20 @@ pub(crate) const TABLE: &[MetricRow] = &[
     counter("taxon_cache_misses_total", &["cache"], "What was looked for in a cache and not found."),
     gauge("taxon_cache_bytes", &["cache"], "Bytes that a cache holds in memory."),
     gauge("taxon_cache_entries", &["cache"], "Entries that a cache holds in memory."),
+    counter(
+        FLEET_BATCHES,
+        &["outcome"],
+        "Batches of a fleet that this worker had; outcome is answered, repeated, returned or poisoned.",
+    ),
+    counter(
+        FLEET_ROWS,
+        &["outcome"],
+        "Transactions of those batches; outcome is answered, dead or rest, which follow later.",
+    ),
+    histogram(FLEET_SECONDS, &[], BATCH_SECONDS, "Seconds that a worker has a batch."),
+    gauge(FLEET_IN_HAND, &[], "Batches that this worker has now."),
+    gauge(FLEET_PENDING, &[], "Batches that waited in the stream when this worker took its last one."),
+    counter(FLEET_PUBLISH_WAITS, &[], "Messages that a stream did not take at once: it is full, or away."),
     counter(LOG_LOST, &[], "Log lines that were thrown away because standard error did not take them."),
     gauge(BUILD, &["version", "rules"], "Always 1: the version and the digest of the rules."),
     counter(PROCESS_CPU, &[], "Seconds of processor time that the process has used."),

@@ -14,7 +14,7 @@ use super::frame::{PageError, notice, page, proof, sentence};
 use super::parts::{harmless, prose_within, time, treatment, when};
 use super::reading::{Shown, reading as drawn};
 use super::visitor::Visitor;
-use crate::app::{AdmittedCall, Asker, BATCH_ITEMS_MAX, Item, QuotaStatus};
+use crate::app::{AdmittedCall, Asker, BATCH_ITEMS_MAX, Item, QuotaStatus, explorer_hosts};
 use crate::auth::Caller;
 use crate::error::ApiError;
 use crate::web::Web;
@@ -225,7 +225,7 @@ pub(crate) async fn read(
 ) -> Result<Response, PageError> {
     let result = async {
         let call = called(&web, &visitor).await?;
-        let mut items = asked.items(&web.app.reader.explorer_hosts())?;
+        let mut items = asked.items(&explorer_hosts(&web.app.reader.registry))?;
         if let [_] = items.as_slice()
             && let Some(item) = items.pop()
         {

@@ -25,6 +25,12 @@ pub(crate) async fn scrape(State(web): State<Web>) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, TEXT)], metrics::text(sampled))
 }
 
+pub(crate) async fn scrape_worker() -> impl IntoResponse {
+    let sampled =
+        Sampled { calls_in_flight: 0, history_waiting: 0, outbox_waiting: None, log_lines_lost: logs::lost() };
+    ([(header::CONTENT_TYPE, TEXT)], metrics::text(sampled))
+}
+
 async fn outbox_waiting(web: &Web) -> Option<u64> {
     let counting = web.app.store.waiting_count();
     let count = tokio::time::timeout(Duration::from_secs(OUTBOX_SECONDS_MAX), counting).await.ok()?.ok()?;

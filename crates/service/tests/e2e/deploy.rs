@@ -359,3 +359,26 @@ fn secrets_are_made_once() {
         assert!(compose.contains(&format!("file: deploy/secrets/{name}")));
     }
 }
+
+/// Certificates of a fleet: made once, and each only for what it is for.
+#[test]
+fn certificates_of_a_fleet_are_made_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let secrets = folder.path().join("secrets");
+    let make = || {
+        assert!(Command::new(root().join("deploy/fleet/make-secrets")).arg(&secrets).status().unwrap().success());
+        let files = std::fs::read_dir(&secrets).unwrap().map(|file| file.unwrap().path());
+        files.map(|file| (file.clone(), std::fs::read(file).unwrap())).collect::<BTreeMap<_, _>>()
+    };
+    let made = make();
+    // Two authorities, two certificates for each of three servers, and four users, with their keys.
+    assert_eq!(made.len(), 2 * (2 + 6 + 4));
+    assert_eq!(make(), made);
+    let renewed = secrets.join("worker.crt");
+    std::fs::remove_file(&renewed).unwrap();
+    let again = make();
+    assert_ne!(again[&renewed], made[&renewed]);
+    assert_eq!(again.iter().filter(|(file, bytes)| made[*file] != **bytes).count(), 1, "its key stays too");
+    let is_ignored = file(".gitignore").lines().any(|line| line == "/deploy/fleet/secrets/");
+    assert!(is_ignored, "secrets are never committed");
+}

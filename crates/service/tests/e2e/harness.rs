@@ -47,7 +47,12 @@ impl Running {
         Self { shell: child, pid: number.trim().to_owned() }
     }
 
-    fn kill(self) {
+    /// `STOP`, `CONT`, …
+    pub fn signal(&self, name: &str) {
+        assert!(Command::new("kill").args([&format!("-{name}"), &self.pid]).status().unwrap().success());
+    }
+
+    pub fn kill(self) {
         assert!(Command::new("kill").args(["-9", &self.pid]).status().unwrap().success());
     }
 
@@ -256,6 +261,13 @@ impl Setup {
     /// A command beside the service, on the same data: how it ended and what it said.
     pub fn output(&self, arguments: &[&str]) -> std::process::Output {
         self.command().args(arguments).output().unwrap()
+    }
+
+    /// A command that goes on beside the test, and ends with it.
+    pub fn running(&self, arguments: &[&str]) -> Running {
+        let mut command = self.command();
+        command.args(arguments);
+        Running::start(&command)
     }
 
     /// A command that succeeds: its standard output.

@@ -24,6 +24,7 @@ mod eval;
 mod explorer;
 mod faults;
 mod finding;
+mod fleet;
 mod harness;
 mod hostile;
 mod instances;

@@ -4,7 +4,7 @@ use std::io::{Read, Seek, SeekFrom};
 
 use super::thrift::{Seen, walk};
 use super::{MAGIC, TableError, fault};
-use crate::asked::{COLUMNS_MAX, ROWS_MAX};
+use crate::asked::{COLUMNS_MAX, Extent, ROWS_MAX};
 
 /// A table of a thousand row groups and thirty columns has about 5 MiB.
 const FOOTER_BYTES_MAX: u64 = 16 << 20;
@@ -67,7 +67,7 @@ pub(super) struct Chunk {
     pub(super) bytes: u64,
 }
 
-pub(super) fn read(table: &mut (impl Read + Seek), length: u64) -> Result<Footer, TableError> {
+pub(super) fn read(table: &mut (impl Read + Seek), length: u64, extent: Extent) -> Result<Footer, TableError> {
     let tail_start = length.checked_sub(TAIL_BYTES).ok_or_else(|| fault("it has no end"))?;
     table.seek(SeekFrom::Start(tail_start))?;
     let (mut footer_length, mut magic) = ([0; 4], [0; 4]);
@@ -89,7 +89,7 @@ pub(super) fn read(table: &mut (impl Read + Seek), length: u64) -> Result<Footer
     let mut draft = Draft::default();
     walk(&mut bytes.as_slice(), footer_length, &mut |path, seen| draft.see(path, &seen))?;
     let footer = Footer { columns: columns(&draft.elements)?, groups: draft.groups };
-    is_whole(&footer, length)?;
+    is_whole(&footer, length, extent)?;
     Ok(footer)
 }
 
@@ -247,9 +247,9 @@ fn columns(elements: &[Element]) -> Result<Vec<Column>, TableError> {
     Ok(columns)
 }
 
-fn is_whole(footer: &Footer, length: u64) -> Result<(), TableError> {
+fn is_whole(footer: &Footer, length: u64, extent: Extent) -> Result<(), TableError> {
     let rows = footer.groups.iter().fold(0_usize, |rows, group| rows.saturating_add(group.rows));
-    if rows > ROWS_MAX {
+    if extent == Extent::Bounded && rows > ROWS_MAX {
         return Err(TableError::TooManyRows);
     }
     for group in &footer.groups {

@@ -12,7 +12,7 @@ use super::footer::{Chunk, Column, Kind};
 use super::thrift::{Seen, walk};
 use super::values::{Dictionary, PLAIN, PLAIN_DICTIONARY, RLE, Runs, Values, short};
 use super::{TableError, fault};
-use crate::asked::{ROW_BYTES_MAX, shown};
+use crate::asked::{Extent, ROW_BYTES_MAX, shown};
 
 const BUFFER_BYTES: usize = 64 << 10;
 /// It holds statistics too, which writers leave out for values of more than 4 KiB.
@@ -44,8 +44,8 @@ const OTHER_CODECS: [(i64, &str); 4] = [(3, "LZO"), (4, "Brotli"), (5, "LZ4"), (
 pub(super) struct Budget(Cell<u64>);
 
 impl Budget {
-    pub(super) fn new() -> Self {
-        Self(Cell::new(TABLE_BYTES_MAX))
+    pub(super) fn new(extent: Extent) -> Self {
+        Self(Cell::new(if extent == Extent::Bounded { TABLE_BYTES_MAX } else { u64::MAX }))
     }
 
     fn spend(&self, bytes: usize) -> Result<(), TableError> {

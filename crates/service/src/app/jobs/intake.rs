@@ -17,7 +17,7 @@ use super::places::Place;
 use super::{JobOptions, JobStatus, UNFINISHED_MAX};
 use crate::app::book::policy_of;
 use crate::app::request::address;
-use crate::app::{AdmittedCall, App, BATCH_ITEMS_MAX, Reader};
+use crate::app::{AdmittedCall, App, BATCH_ITEMS_MAX, Reader, explorer_hosts};
 use crate::auth::Caller;
 use crate::error::ApiError;
 use crate::store::{BookRow, BookWallet, NewJob, NewPart};
@@ -156,13 +156,18 @@ impl Table {
             column: request.column.clone(),
             wallet,
             chain: chain.map(|chain| chain.slug.clone()),
-            explorers: reader.explorer_hosts(),
+            explorers: explorer_hosts(&reader.registry),
             reader: Arc::clone(reader),
         })
     }
 
     fn read(&self, upload: Upload, send: &mpsc::Sender<NewPart>) -> Result<Understood, TableError> {
-        let hints = Hints { column: self.column.as_deref(), wallet: self.wallet, explorers: &self.explorers };
+        let hints = Hints {
+            column: self.column.as_deref(),
+            wallet: self.wallet,
+            explorers: &self.explorers,
+            ..Hints::default()
+        };
         let mut rows: Vec<AskedRow> = Vec::with_capacity(BATCH_ITEMS_MAX);
         let hand_on = |rows: &mut Vec<AskedRow>| {
             let row_count = i64::try_from(rows.len()).unwrap_or_default();

@@ -17,7 +17,7 @@ use super::marks::{is_failed, is_read, unpack_times};
 use super::packed::unpack_lines;
 use super::{PARTS_LOADED, time};
 use crate::app::book::chart_of;
-use crate::app::{App, BATCH_ITEMS_MAX};
+use crate::app::{App, BATCH_ITEMS_MAX, coin_symbols};
 use crate::error::ApiError;
 use crate::store::{BookRow, Decision, RowKey, Store};
 
@@ -65,7 +65,7 @@ impl App {
             None => None,
         };
         let chart = chart_of(book.as_ref())?;
-        let options = Options { chart, coins: self.reader.coin_symbols(), prices: None, scratch };
+        let options = Options { chart, coins: coin_symbols(&self.reader.registry), prices: None, scratch };
         let (send, pieces) = mpsc::channel(PIECES_WAITING);
         let decided_in = match book {
             Some(book) if self.store.has_decisions(&book.id).await? => Some(book),

@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use chains::UPSTREAM_CODES;
 use engine::Classification;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
@@ -16,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::marks::Said;
 use super::packed::{AskedRow, RowAnswer, pack_answers, pack_known, unpack_answers, unpack_asked};
 use super::{JobOptions, NO_KEY, listing};
+use crate::app::reader::may_pass;
 use crate::app::{App, Item, RequestId};
 use crate::auth::Caller;
 use crate::error::ApiError;
@@ -351,13 +351,6 @@ impl Tally {
             }
         }
     }
-}
-
-/// Whether the same question may be answered later.
-fn may_pass(error: &str) -> bool {
-    UPSTREAM_CODES.contains(&error)
-        || error == ApiError::Internal.code()
-        || error == ApiError::TxNotYetMined { chain: String::new() }.code()
 }
 
 impl App {

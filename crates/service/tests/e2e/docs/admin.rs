@@ -1,12 +1,21 @@
-//! Commands that need root or a container engine. They are not run; what they name is held against what is there: services of
-//! `compose.yaml`, files of the repository, commands of taxon.
+//! Commands that need root, a container engine or a cluster. They are not run; what they name is held against what is there: services of
+//! a compose file, files of the repository, commands of taxon.
 
 use std::process::Command;
 
 use crate::harness::root;
 
-/// What such a line may start with beside docker: Debian's own, and a script of the repository.
-const PROGRAMS: [&str; 6] = ["deploy/make-secrets", "install", "runuser", "systemctl", "useradd", "docker"];
+/// What such a line may start with: Debian's own, tools of containers, and scripts of the repository.
+const PROGRAMS: [&str; 8] = [
+    "deploy/fleet/make-secrets",
+    "deploy/make-secrets",
+    "docker",
+    "install",
+    "kubectl",
+    "runuser",
+    "systemctl",
+    "useradd",
+];
 
 pub fn check(place: &str, text: &str) {
     for line in text.lines() {
@@ -17,7 +26,8 @@ pub fn check(place: &str, text: &str) {
             assert!(root().join(word).exists(), "{place}: there is no {word}");
         }
         match (*program, rest) {
-            ("docker", ["compose", command, rest @ ..]) => compose(place, command, rest),
+            ("docker", ["compose", "--file", file, command, rest @ ..]) => compose(place, file, command, rest),
+            ("docker", ["compose", command, rest @ ..]) => compose(place, "compose.yaml", command, rest),
             ("docker", ["exec", "taxon", "taxon", rest @ ..]) => knows(place, rest),
             ("docker", ["build" | "run", ..]) => {}
             ("docker", _) => panic!("{place}: {line} is none that this test knows"),
@@ -31,9 +41,9 @@ pub fn check(place: &str, text: &str) {
     }
 }
 
-fn compose(place: &str, command: &str, words: &[&str]) {
-    let file = std::fs::read_to_string(root().join("compose.yaml")).unwrap();
-    let has = |service: &str| assert!(file.contains(&format!("\n  {service}:\n")), "{place}: no service {service}");
+fn compose(place: &str, file: &str, command: &str, words: &[&str]) {
+    let text = std::fs::read_to_string(root().join(file)).unwrap();
+    let has = |service: &str| assert!(text.contains(&format!("\n  {service}:\n")), "{place}: no service {service}");
     let words: Vec<&str> = words.iter().copied().skip_while(|word| word.starts_with('-')).collect();
     match command {
         "exec" => {

@@ -5,7 +5,8 @@
 //! | `sh` | run by bash; variables that it exports stay for the next |
 //! | `sh serve` | started, and from then on the service of the page |
 //! | `sh postgres` | a service on a real PostgreSQL: started, asked, stopped |
-//! | `sh admin` | needs root or a container engine, so it is not run: `admin.rs` checks what it names |
+//! | `sh nats` | a real NATS server, started, and there for what follows |
+//! | `sh admin` | needs root, a container engine or a cluster, so it is not run: `admin.rs` checks what it names |
 //! | `python`, `ts` | run with the client of that language |
 //! | `json output`, `text output` | what the sample before it printed |
 //! | `json mcp`, `toml mcp` | an agent's configuration: its address and headers are used to call a tool |
@@ -25,9 +26,11 @@ use serde_json::{Value, json};
 use super::{admin, matching};
 use crate::harness::{Postgres, Running, Setup, free_port, root, wait_for};
 
-/// As the pages write the address of the service, of its metrics, and of a database.
+/// As the pages write the address of the service, of its metrics, of NATS, and of a database.
 const ADDRESS: &str = "127.0.0.1:8080";
 const METRICS: &str = "127.0.0.1:9464";
+const NATS: &str = "127.0.0.1:4222";
+const NATS_ARGUMENTS: &str = "--addr 127.0.0.1 --port 4222";
 const DATABASE: &str = "postgres://taxon:secret@db.example.com/taxon";
 
 #[derive(Debug, Clone)]
@@ -87,8 +90,10 @@ struct Desk {
     setup: Setup,
     port: u16,
     metrics_port: u16,
+    nats_port: u16,
     env: BTreeMap<String, String>,
     service: Option<Running>,
+    nats: Option<Running>,
     printed: String,
 }
 
@@ -97,7 +102,8 @@ impl Desk {
         let setup = Setup::demo();
         let (port, key) = (free_port(), setup.key("test@example.com", "dev", &[]));
         let programs = Path::new(env!("CARGO_BIN_EXE_taxon")).parent().unwrap();
-        let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+        // Debian keeps servers out of an ordinary user's PATH.
+        let path = format!("{}:{}:/usr/sbin", programs.display(), std::env::var("PATH").unwrap());
         let env = [
             ("PATH", path),
             ("TAXON_DATA_DIR", setup.data.path().display().to_string()),
@@ -106,16 +112,19 @@ impl Desk {
             ("TAXON_LOG", "error".to_owned()),
         ];
         let env = env.map(|(name, value)| (name.to_owned(), value)).into_iter().chain(setup.env.clone()).collect();
-        Self { setup, port, metrics_port: free_port(), env, service: None, printed: String::new() }
+        let (metrics_port, nats_port) = (free_port(), free_port());
+        Self { setup, port, metrics_port, nats_port, env, service: None, nats: None, printed: String::new() }
     }
 
     async fn take(&mut self, block: &Block) {
         let text = block.text.replace(ADDRESS, &format!("127.0.0.1:{}", self.port));
         let text = text.replace(METRICS, &format!("127.0.0.1:{}", self.metrics_port));
+        let text = text.replace(NATS, &format!("127.0.0.1:{}", self.nats_port));
         match block.info.as_str() {
             "sh" => self.shell(block, &text).await,
             "sh serve" => self.serve(&text).await,
             "sh postgres" => self.on_postgres(block, &text).await,
+            "sh nats" => self.start_nats(block, &text).await,
             "sh admin" => admin::check(&block.place, &block.text),
             "python" => self.python(block, &text).await,
             "ts" => self.typescript(block, &text).await,
@@ -198,6 +207,18 @@ impl Desk {
         let postgres = tokio::task::spawn_blocking(|| Arc::new(Postgres::start())).await.unwrap();
         let running = self.start(&text.replace(DATABASE, &postgres.url), free_port()).await;
         drop(running);
+    }
+
+    async fn start_nats(&mut self, block: &Block, text: &str) {
+        assert!(text.contains(NATS_ARGUMENTS), "{}: {NATS_ARGUMENTS} says where it listens", block.place);
+        let line = text.replace(NATS_ARGUMENTS, &format!("--addr 127.0.0.1 --port {}", self.nats_port));
+        let mut command = Command::new("bash");
+        command.args(["-c", &format!("exec {}", line.trim())]).envs(&self.env).current_dir(self.setup.data.path());
+        self.nats = Some(Running::start(&command));
+        wait_for(&format!("127.0.0.1:{}", self.nats_port), async |address| {
+            tokio::net::TcpStream::connect(address).await.is_ok()
+        })
+        .await;
     }
 
     async fn python(&mut self, block: &Block, text: &str) {

@@ -1,0 +1,70 @@
+//! A cluster of three servers and four workers, all of which die, stand still and come back while requests flow.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::drain;
+use super::servers::{Client, Server};
+use crate::crash::within;
+use crate::harness::{Running, Setup};
+
+const ROWS: usize = 50_000;
+const KILLS: usize = 100;
+const WORKERS: usize = 4;
+/// Rows that are fed between two kills.
+const ROWS_BETWEEN: usize = ROWS / KILLS;
+
+fn worker(setup: &Setup) -> Running {
+    setup.running(&["work", "--demo", "--batches", "2"])
+}
+
+#[tokio::test]
+async fn workers_are_killed_a_hundred_times_and_servers_with_them_and_every_request_has_one_end() {
+    let mut servers = Server::cluster();
+    let urls = servers.iter().map(|server| server.url.clone()).collect::<Vec<_>>().join(",");
+    let setup = Setup::demo().with("TAXON_NATS_URL", &urls);
+    let make = ["streams", "make", "--replicas", "3", "--ack-wait", "2"];
+    within(Duration::from_secs(60), async || setup.output(&make).status.success()).await;
+    let nats = Client::connect(&urls).await;
+
+    let mut workers: Vec<Running> = (0..WORKERS).map(|_| worker(&setup)).collect();
+    let mut asked = BTreeSet::new();
+    for kill in 0..KILLS {
+        asked.extend(nats.feed_rows(kill * ROWS_BETWEEN, ROWS_BETWEEN).await);
+        if kill % 10 == 3 {
+            // On purpose, and without an id that the stream would know them by.
+            nats.feed_rows(kill * ROWS_BETWEEN, ROWS_BETWEEN).await;
+            nats.publish("taxon.requests.feed", format!("poison {kill}").into_bytes()).await;
+        }
+        match kill {
+            20 => servers[0].kill(),
+            30 => servers[0].start_again(),
+            40 => nats.move_leader("TAXON_RESULTS").await,
+            45 => nats.move_leader("TAXON_REQUESTS").await,
+            // The network between it and everybody goes silent.
+            50 => servers[1].signal("STOP"),
+            60 => servers[1].signal("CONT"),
+            // A worker that sleeps for longer than its batches are held for it, and then goes on.
+            70 => workers[1].signal("STOP"),
+            80 => workers[1].signal("CONT"),
+            _ => {}
+        }
+        let victim = if (70..=80).contains(&kill) { 0 } else { kill % WORKERS };
+        std::mem::replace(&mut workers[victim], worker(&setup)).kill();
+        tokio::time::sleep(Duration::from_millis(150)).await;
+    }
+    within(Duration::from_secs(120), async || nats.count("TAXON_REQUESTS").await == 0).await;
+    drop(workers);
+
+    let drained = drain(&setup, &setup.data.path().join("drained"));
+    let ids: BTreeSet<String> = drained.rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect();
+    let poisons = drained.dead.len();
+    eprintln!(
+        "{} rows asked, {} results, {} of them apart, {poisons} dead letters",
+        ROWS,
+        drained.rows.len(),
+        ids.len()
+    );
+    assert_eq!((drained.rows.len(), ids == asked), (ROWS, true));
+    assert_eq!(poisons, KILLS / 10);
+}
