@@ -16,6 +16,8 @@ pub enum UpstreamError {
     Inconsistent(&'static str),
     #[error("the transaction exists, but its receipt cannot be had")]
     NotRetrievable,
+    #[error("no node offers `{0}`, without which whole blocks cannot be read")]
+    NoBlocks(&'static str),
 }
 
 /// Every code of `UpstreamError`.
@@ -32,7 +34,7 @@ impl UpstreamError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Timeout => "upstream_timeout",
-            Self::Unavailable | Self::Behind => "upstream_unavailable",
+            Self::Unavailable | Self::Behind | Self::NoBlocks(_) => "upstream_unavailable",
             Self::RateLimited => "upstream_rate_limited",
             Self::BadResponse(_) => "upstream_bad_response",
             Self::Inconsistent(_) => "upstream_inconsistent",
@@ -72,6 +74,11 @@ pub enum FetchError {
     NotDetected,
     NotYetMined {
         chain: String,
+    },
+    /// The chain has no block of this number, or not yet.
+    NoBlock {
+        chain: String,
+        number: u64,
     },
     Upstream {
         chain: String,

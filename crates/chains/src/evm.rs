@@ -1,5 +1,6 @@
 //! One EVM chain: the few calls that a transaction's facts take, asked together so that they share requests.
 
+mod blocks;
 pub(crate) mod dialect;
 mod explored;
 mod given;
@@ -26,22 +27,19 @@ use futures_util::future::{BoxFuture, join_all};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use serde_json::value::RawValue;
-use tokio::sync::Mutex;
-use tokio::time::Instant;
+use tokio::sync::Semaphore;
 
 use crate::error::UpstreamError;
-use crate::family::{Completeness, Effort, Elsewhere, FoundTransaction, Lookup, ServedChain};
+use crate::family::{BlockTransaction, Completeness, Effort, Elsewhere, FoundTransaction, Lookup, ServedChain};
+use crate::finality::FinalizedHead;
 use crate::history::{History, HistoryError, Period, TakeHash};
 use crate::memory::TokenMemory;
 use crate::rpc::{AttributedAnswer, Endpoints, Node};
+use blocks::BLOCKS_AT_ONCE_MAX;
 use parts::{BlockHeader, Parts};
 use tokens::Tokens;
 use trace::Trace;
 
-/// How long a finalized head is taken as current.
-const HEAD_SECONDS_MAX: u64 = 5;
-/// How long a reading waits for it; a block whose finality is not known is not final.
-const HEAD_PATIENCE_SECONDS_MAX: u64 = 3;
 /// Times that a receipt is asked for when the node has the transaction but not yet its receipt.
 const RECEIPT_TRIES_MAX: usize = 2;
 const RECEIPT_WAIT_MILLIS: u64 = 150;
@@ -50,7 +48,9 @@ const RECEIPT_WAIT_MILLIS: u64 = 150;
 pub(crate) struct EvmChain {
     node: Arc<Node>,
     tokens: Arc<Tokens>,
-    head: Mutex<Option<(Instant, Option<u64>)>>,
+    head: FinalizedHead,
+    /// Turns of fetching a whole block.
+    blocks: Semaphore,
 }
 
 /// What a node says of a hash.
@@ -104,6 +104,10 @@ impl ServedChain for EvmChain {
             self.answered(facts, needs).await.map(Facts::Evm)
         }
         .boxed()
+    }
+
+    fn block(&self, number: u64) -> BoxFuture<'_, Result<Option<Vec<BlockTransaction>>, UpstreamError>> {
+        self.whole_block(number).boxed()
     }
 
     /// A later attempt may show more where a node can trace but did not, or no longer has the balance.
@@ -171,7 +175,8 @@ impl ServedChain for EvmChain {
 impl EvmChain {
     pub(crate) fn new(node: Node, memory: Arc<dyn TokenMemory>) -> Self {
         let tokens = Arc::new(Tokens::new(memory));
-        Self { node: Arc::new(node), tokens, head: Mutex::new(None) }
+        let blocks = Semaphore::new(BLOCKS_AT_ONCE_MAX);
+        Self { node: Arc::new(node), tokens, head: FinalizedHead::default(), blocks }
     }
 
     /// A node that does not have it, or not in a block yet, may be behind: the next one is asked before that is said.
@@ -182,17 +187,10 @@ impl EvmChain {
             if transaction.hash != hash {
                 return Err(UpstreamError::Inconsistent("the transaction has another hash"));
             }
-            let id = transaction.chain_id.map(|id| id.to::<u64>()).filter(|id| *id != 0);
-            if id.is_some() && id != self.chain().chain_id {
-                return Err(UpstreamError::Inconsistent("the transaction carries another chain id"));
-            }
-            let computed = signed::hash(answer);
-            if computed.is_some_and(|computed| computed != hash) {
-                return Err(UpstreamError::Inconsistent("what was signed has another hash"));
-            }
-            is_pending |= transaction.block_number.is_none();
-            let is_hash_computed = computed.is_some();
-            Ok(transaction.block_number.is_some().then_some(MinedTransaction { transaction, is_hash_computed }))
+            let told = self.checked(answer, transaction)?;
+            let is_mined = told.transaction.block_number.is_some();
+            is_pending |= !is_mined;
+            Ok(is_mined.then_some(told))
         });
         match told.await {
             Ok(Some(told)) => Ok(TransactionState::Mined(Box::new(told.value))),
@@ -200,6 +198,19 @@ impl EvmChain {
             Ok(None) => Ok(TransactionState::Absent),
             Err(error) => Err(error),
         }
+    }
+
+    /// What a node says of a transaction, where that is of this chain and has the hash that it claims.
+    fn checked(&self, answer: &RawValue, transaction: EvmTransaction) -> Result<MinedTransaction, UpstreamError> {
+        let id = transaction.chain_id.map(|id| id.to::<u64>()).filter(|id| *id != 0);
+        if id.is_some() && id != self.chain().chain_id {
+            return Err(UpstreamError::Inconsistent("the transaction carries another chain id"));
+        }
+        let computed = signed::hash(answer);
+        if computed.is_some_and(|computed| computed != transaction.hash) {
+            return Err(UpstreamError::Inconsistent("what was signed has another hash"));
+        }
+        Ok(MinedTransaction { transaction, is_hash_computed: computed.is_some() })
     }
 
     /// The transaction, in one request with its receipt and trace. Those may still be under way when the transaction has arrived: a
@@ -251,10 +262,21 @@ impl EvmChain {
         mined: MinedTransaction,
         rest: impl Future<Output = ReceiptAndTrace>,
     ) -> Result<EvmFacts, UpstreamError> {
-        let MinedTransaction { transaction, is_hash_computed } = mined;
-        let number = transaction.block_number.map(|n| n.to::<u64>()).unwrap_or_default();
+        let number = mined.transaction.block_number.map(|n| n.to::<u64>()).unwrap_or_default();
         let here = Endpoints::default();
         let (rest, header, finalized) = tokio::join!(rest, self.header(here, number), self.finalized_head());
+        self.assembled(mined, rest, header, finalized).await
+    }
+
+    /// The facts of parts that agree. Where they do not, they are fetched again.
+    async fn assembled(
+        &self,
+        mined: MinedTransaction,
+        rest: ReceiptAndTrace,
+        header: Result<Option<BlockHeader>, UpstreamError>,
+        finalized: Option<u64>,
+    ) -> Result<EvmFacts, UpstreamError> {
+        let MinedTransaction { transaction, is_hash_computed } = mined;
         let AttributedAnswer { value: receipt, by } = self.receipt_again(transaction.hash, rest.receipt).await?;
         let first = Parts { transaction, is_hash_computed, receipt, header: header? };
         let (parts, trace) = match first.agree() {
@@ -347,19 +369,9 @@ impl EvmChain {
         parts.agree().map(|()| (parts, trace))
     }
 
-    /// The last final block, a few seconds old at most; `None` when the nodes do not say.
+    /// The last final block; `None` when the nodes do not say.
     async fn finalized_head(&self) -> Option<u64> {
-        // Coalesced: one caller asks, the others wait for its answer.
-        let mut head = self.head.lock().await;
-        if let Some((at, number)) = *head
-            && at.elapsed() < Duration::from_secs(HEAD_SECONDS_MAX)
-        {
-            return number;
-        }
-        let patience = Duration::from_secs(HEAD_PATIENCE_SECONDS_MAX);
-        let number = tokio::time::timeout(patience, self.ask_finalized_head()).await.ok().flatten();
-        *head = Some((Instant::now(), number));
-        number
+        self.head.get(self.ask_finalized_head()).await
     }
 
     async fn ask_finalized_head(&self) -> Option<u64> {

@@ -21,6 +21,9 @@ pub(crate) trait ServedChain: Debug + Send + Sync {
 
     fn completeness(&self, facts: &Facts) -> Completeness;
 
+    /// What the nodes say of every transaction of a block, in its order, with few calls; `None` where there is no such block yet.
+    fn block(&self, number: u64) -> BoxFuture<'_, Result<Option<Vec<BlockTransaction>>, UpstreamError>>;
+
     /// Whether there is a source that lists what an account did.
     fn lists_accounts(&self) -> bool;
 
@@ -82,6 +85,13 @@ pub(crate) struct FoundTransaction<'a> {
     pub(crate) is_unique: bool,
     /// What the nodes say of it. It may be partly fetched already, and costs nothing more until it is polled.
     pub(crate) facts: BoxFuture<'a, Result<Facts, UpstreamError>>,
+}
+
+/// One transaction of a block. One whose facts cannot be had fails alone.
+#[derive(Debug)]
+pub(crate) struct BlockTransaction {
+    pub(crate) hash: TxHash,
+    pub(crate) facts: Result<Facts, UpstreamError>,
 }
 
 /// Where else a transaction is that carries no chain id, and where that could not be asked.

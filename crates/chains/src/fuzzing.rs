@@ -77,6 +77,7 @@ pub fn tape_trip(bytes: &[u8]) {
         }
         Err(FetchError::Upstream { error, .. }) => assert!(UPSTREAM_CODES.contains(&error.code())),
         Err(FetchError::NotDetected | FetchError::NotYetMined { .. }) => {}
+        Err(FetchError::NoBlock { .. }) => unreachable!("no block was asked for"),
         Err(FetchError::NotFound { .. }) => assert!(lines.is_empty(), "no chain was named"),
     }
 }

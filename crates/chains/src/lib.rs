@@ -1,9 +1,11 @@
 //! Upstream: which chain has a hash, what its nodes say of it, and how they fail. Nothing here knows about tax.
 
+mod bounded;
 pub mod error;
 mod evm;
 mod families;
 mod family;
+mod finality;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 pub mod history;
@@ -23,6 +25,6 @@ pub use family::Completeness;
 pub use history::{History, HistoryError, ListCount, Period};
 pub use memory::{Forgetful, TokenMemory};
 pub use registry::Registry;
-pub use resolve::{Fetched, Upstreams};
+pub use resolve::{Fetched, FetchedOfBlock, Upstreams};
 pub use rpc::{EXPLORER_PER_SECOND, ExplorerFault, Node, UNSUPPORTED_SECONDS_MAX};
 pub use tape::{Recorder, Tape};

@@ -8,7 +8,7 @@ use futures_util::stream::FuturesUnordered;
 
 use crate::error::{FetchError, UpstreamError};
 use crate::families;
-use crate::family::{Completeness, Effort, Elsewhere, FoundTransaction, Lookup, ServedChain};
+use crate::family::{BlockTransaction, Completeness, Effort, Elsewhere, FoundTransaction, Lookup, ServedChain};
 use crate::history::{History, HistoryError, Period, TakeHash};
 use crate::memory::TokenMemory;
 use crate::rpc::Node;
@@ -17,6 +17,13 @@ use crate::rpc::Node;
 #[derive(Debug, Default)]
 pub struct Upstreams {
     chains: Vec<Arc<dyn ServedChain>>,
+}
+
+/// One transaction of a block. One that cannot be fetched fails alone.
+#[derive(Debug)]
+pub struct FetchedOfBlock {
+    pub hash: TxHash,
+    pub fetched: Result<Fetched, FetchError>,
 }
 
 /// A transaction and the chain that has it. What the engine lacks to answer a question is asked of that chain.
@@ -114,6 +121,20 @@ impl Upstreams {
         let others: Vec<_> = self.of_family(hash).filter(|chain| !is_pinned(chain)).collect();
         let absent = || pinned.map_or(FetchError::NotDetected, |slug| FetchError::NotFound { pinned: slug.to_owned() });
         detect(hash, &others).await?.ok_or_else(absent)
+    }
+
+    /// Every transaction of a block, in its order, as `fetch` gives each of them where it is pinned to this chain.
+    pub async fn block(&self, slug: &str, number: u64) -> Result<Vec<FetchedOfBlock>, FetchError> {
+        let none = || FetchError::NoBlock { chain: slug.to_owned(), number };
+        let chain = self.chains.iter().find(|chain| chain.chain().slug == slug).ok_or_else(none)?;
+        let failed = |error| upstream(chain.chain(), error);
+        let transactions = chain.block(number).await.map_err(failed)?.ok_or_else(none)?;
+        let fetched = |facts| Fetched { chain: Arc::clone(chain), facts };
+        let all = transactions.into_iter().map(|BlockTransaction { hash, facts }| FetchedOfBlock {
+            hash,
+            fetched: facts.map(fetched).map_err(failed),
+        });
+        Ok(all.collect())
     }
 
     fn of_family(&self, hash: TxHash) -> impl Iterator<Item = &Arc<dyn ServedChain>> {

@@ -56,6 +56,8 @@ const TRACE_BATCHES_IN_FLIGHT_MAX: usize = 8;
 const CALL_SECONDS_MAX: u64 = 8;
 /// A trace shows more than the rest does, but the rest can be read without it.
 const TRACE_SECONDS_MAX: u64 = 5;
+/// The traces of a whole block: a node runs hundreds of transactions for them.
+const BLOCK_TRACES_SECONDS_MAX: u64 = 10;
 /// Delivery tells every caller by its deadline what was wrong; only where it cannot, the caller gives up by itself, this much later.
 const BACKSTOP_MILLIS: u64 = 500;
 /// Times that a call is asked in all when nodes refuse it, cannot be read or say that there is nothing.
@@ -99,7 +101,11 @@ struct CallOptions {
 
 impl CallOptions {
     fn of(method: &str) -> Self {
-        let seconds = if is_trace(method) { TRACE_SECONDS_MAX } else { CALL_SECONDS_MAX };
+        let seconds = match method {
+            "debug_traceBlockByNumber" | "trace_block" => BLOCK_TRACES_SECONDS_MAX,
+            method if is_trace(method) => TRACE_SECONDS_MAX,
+            _ => CALL_SECONDS_MAX,
+        };
         let deadline = Instant::now() + Duration::from_secs(seconds);
         Self { avoid: Endpoints::default(), deadline, moment: Moment::Gathering }
     }

@@ -1,5 +1,6 @@
 //! One Solana chain: the transaction and how settled it is in one request, and the names of its mints in another.
 
+mod blocks;
 pub(crate) mod dialect;
 mod history;
 mod kept;
@@ -17,12 +18,15 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
+use tokio::sync::Semaphore;
 
 use crate::error::{CallError, UpstreamError};
-use crate::family::{Completeness, Effort, FoundTransaction, Lookup, ServedChain};
+use crate::family::{BlockTransaction, Completeness, Effort, FoundTransaction, Lookup, ServedChain};
+use crate::finality::FinalizedHead;
 use crate::history::{History, HistoryError, Period, TakeHash};
 use crate::memory::TokenMemory;
 use crate::rpc::{Endpoints, Node};
+use blocks::BLOCKS_AT_ONCE_MAX;
 
 /// The digital asset standard's call for many mints; few endpoints offer it.
 const ASSETS: &str = "getAssetBatch";
@@ -33,6 +37,9 @@ const ASSET_TRIES_MAX: usize = 3;
 pub(crate) struct SolanaChain {
     node: Node,
     memory: Arc<dyn TokenMemory>,
+    head: FinalizedHead,
+    /// Turns of fetching a whole block.
+    blocks: Semaphore,
 }
 
 type Named = BTreeMap<Key, Arc<Token>>;
@@ -105,6 +112,10 @@ impl ServedChain for SolanaChain {
         .boxed()
     }
 
+    fn block(&self, number: u64) -> BoxFuture<'_, Result<Option<Vec<BlockTransaction>>, UpstreamError>> {
+        self.whole_block(number).boxed()
+    }
+
     fn completeness(&self, facts: &Facts) -> Completeness {
         match facts {
             Facts::Solana(facts) if facts.transaction.effects.is_some() && !facts.transaction.is_unloaded => {
@@ -144,7 +155,8 @@ impl ServedChain for SolanaChain {
 
 impl SolanaChain {
     pub(crate) fn new(node: Node, memory: Arc<dyn TokenMemory>) -> Self {
-        Self { node, memory }
+        let blocks = Semaphore::new(BLOCKS_AT_ONCE_MAX);
+        Self { node, memory, head: FinalizedHead::default(), blocks }
     }
 
     async fn transaction(&self, signature: [u8; 64]) -> Result<Lookup<'_>, UpstreamError> {
@@ -179,13 +191,17 @@ impl SolanaChain {
             Err(error) => return Err(error),
         };
         let finalized = status.and_then(|status| status.confirmation_status).is_some_and(|level| level == "finalized");
+        let facts = self.facts(signature, transaction, finalized);
+        Ok(Lookup::Found(FoundTransaction { is_unique: true, facts: std::future::ready(Ok(facts)).boxed() }))
+    }
+
+    fn facts(&self, signature: [u8; 64], transaction: SolanaTransaction, finalized: bool) -> Facts {
         let block = match (transaction.slot, transaction.time) {
             (Some(number), Some(timestamp)) => Some(Block { number, timestamp, finalized }),
             _ => None,
         };
         let chain = Arc::clone(self.chain());
-        let facts = Facts::from(SolanaFacts { chain, signature, transaction, block, tokens: BTreeMap::new() });
-        Ok(Lookup::Found(FoundTransaction { is_unique: true, facts: std::future::ready(Ok(facts)).boxed() }))
+        Facts::from(SolanaFacts { chain, signature, transaction, block, tokens: BTreeMap::new() })
     }
 
     /// The facts with the names of the mints that the engine asked for. Their decimals are in the transaction itself; a mint whose

@@ -6,6 +6,8 @@
 #[path = "scheduling/node.rs"]
 mod node;
 
+#[path = "scheduling/blocks.rs"]
+mod blocks;
 #[path = "scheduling/faults.rs"]
 mod faults;
 #[path = "scheduling/finding.rs"]

@@ -55,6 +55,8 @@ pub(crate) enum ApiError {
     ChainNotDetected,
     #[error("the transaction is in the mempool of `{chain}` and not in a block yet")]
     TxNotYetMined { chain: String },
+    #[error("`{chain}` has no block {number}, or not yet")]
+    BlockNotFound { chain: String, number: u64 },
     #[error("the wallet is neither sender, recipient nor party to any movement or log of the transaction")]
     WalletNotInTransaction,
     /// Per item in a batch; the single call says `invalid_request`.
@@ -80,7 +82,7 @@ impl ApiError {
             Self::Unauthorized => "unauthorized",
             Self::QuotaExceeded => "quota_exceeded",
             Self::RateLimited { .. } => "rate_limited",
-            Self::NotFound | Self::JobNotFound | Self::BookNotFound => "not_found",
+            Self::NotFound | Self::JobNotFound | Self::BookNotFound | Self::BlockNotFound { .. } => "not_found",
             Self::MethodNotAllowed => "method_not_allowed",
             Self::TxNotFound { .. } => "tx_not_found",
             Self::ChainNotDetected => "chain_not_detected",
@@ -142,6 +144,7 @@ impl ApiError {
             | Self::TxNotFound { .. }
             | Self::ChainNotDetected
             | Self::TxNotYetMined { .. }
+            | Self::BlockNotFound { .. }
             | Self::WalletNotInTransaction => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::Upstream { .. } => StatusCode::BAD_GATEWAY,
@@ -334,6 +337,7 @@ pub(crate) fn samples() -> Vec<ApiError> {
         ApiError::TxNotFound { pinned: chain() },
         ApiError::ChainNotDetected,
         ApiError::TxNotYetMined { chain: chain() },
+        ApiError::BlockNotFound { chain: chain(), number: 18_000_000 },
         ApiError::WalletNotInTransaction,
         ApiError::UnsupportedChain { chain: "atlantis".to_owned(), served: chain() },
         ApiError::Internal,
@@ -357,6 +361,7 @@ impl From<FetchError> for ApiError {
             FetchError::NotFound { pinned } => Self::TxNotFound { pinned },
             FetchError::NotDetected => Self::ChainNotDetected,
             FetchError::NotYetMined { chain } => Self::TxNotYetMined { chain },
+            FetchError::NoBlock { chain, number } => Self::BlockNotFound { chain, number },
             FetchError::Upstream { chain, error } => {
                 Self::Upstream { chain, code: error.code(), reason: error.to_string() }
             }

@@ -2,8 +2,8 @@
 
 use alloy_primitives::U64;
 use serde::Deserialize;
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use crate::rpc::{DATA_BYTES_MAX, Dialect, RPC_RESPONSE_BYTES_MAX};
 
@@ -12,15 +12,21 @@ pub(crate) static DIALECT: Dialect = Dialect {
     read_head,
     chain_id_method: Some("eth_chainId"),
     lookup_method: "eth_getTransactionByHash",
-    large_answers: &[
-        ("eth_getTransactionReceipt", RPC_RESPONSE_BYTES_MAX),
-        ("debug_traceTransaction", RPC_RESPONSE_BYTES_MAX),
-        ("trace_transaction", RPC_RESPONSE_BYTES_MAX),
-        ("eth_simulateV1", RPC_RESPONSE_BYTES_MAX),
-        ("eth_call", DATA_BYTES_MAX),
-        ("eth_getLogs", DATA_BYTES_MAX),
-    ],
+    large_answer,
 };
+
+fn large_answer(method: &str, params: &Value) -> Option<usize> {
+    match method {
+        "eth_getTransactionReceipt" | "eth_getBlockReceipts" => Some(RPC_RESPONSE_BYTES_MAX),
+        "debug_traceTransaction" | "trace_transaction" => Some(RPC_RESPONSE_BYTES_MAX),
+        "debug_traceBlockByNumber" | "trace_block" => Some(RPC_RESPONSE_BYTES_MAX),
+        "eth_simulateV1" => Some(RPC_RESPONSE_BYTES_MAX),
+        // With its transactions; a header alone is small.
+        "eth_getBlockByNumber" if params.get(1) == Some(&Value::Bool(true)) => Some(RPC_RESPONSE_BYTES_MAX),
+        "eth_call" | "eth_getLogs" => Some(DATA_BYTES_MAX),
+        _ => None,
+    }
+}
 
 #[derive(Deserialize)]
 struct LatestBlock {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::error::UpstreamError;
 
-#[derive(Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct BlockHeader {
     pub(super) hash: Option<B256>,

@@ -1,7 +1,7 @@
 //! What happened inside a transaction, as nodes trace it. Which format an endpoint offers, if any, is known per endpoint
 //! (`rpc/unsupported`): one that cannot trace leaves it to the others.
 
-use alloy_primitives::B256;
+use alloy_primitives::{B256, U64};
 use engine::evm::InternalValue;
 use engine::evm::json::{EvmTransaction, Receipt};
 use engine::evm::trace::{CallFrame, FlatTrace, Root, from_call_tracer, from_flat};
@@ -19,68 +19,102 @@ const TRACE_TRIES_MAX: usize = 6;
 
 /// How traces are written, the better one first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TraceFormat {
+pub(super) enum TraceFormat {
     CallTracer,
     Flat,
 }
 
 const FORMATS: [TraceFormat; 2] = [TraceFormat::CallTracer, TraceFormat::Flat];
 
-/// What a node traced, of which transaction it says that it is, and which endpoint answered.
+/// What is traced: one transaction, or all of a block.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Traced {
+    Transaction(B256),
+    Block(u64),
+}
+
+/// Of which transaction a trace says that it is, and what moved inside.
+pub(super) type TraceSaid = (Root, InternalValue);
+
+/// What a node traced, and which endpoint answered.
 #[derive(Debug)]
 pub(super) struct Trace {
-    by: Option<usize>,
-    said: Option<(Root, InternalValue)>,
+    pub(super) by: Option<usize>,
+    pub(super) said: Option<TraceSaid>,
+}
+
+impl Trace {
+    /// Whether it is of this transaction, and ended as the receipt says.
+    pub(super) fn agrees(&self, transaction: &EvmTransaction, receipt: &Receipt) -> bool {
+        self.said.as_ref().is_some_and(|(root, _)| root.agrees(transaction, receipt))
+    }
 }
 
 impl TraceFormat {
-    fn method(self) -> &'static str {
-        match self {
-            Self::CallTracer => "debug_traceTransaction",
-            Self::Flat => "trace_transaction",
+    fn method(self, traced: Traced) -> &'static str {
+        match (self, traced) {
+            (Self::CallTracer, Traced::Transaction(_)) => "debug_traceTransaction",
+            (Self::CallTracer, Traced::Block(_)) => "debug_traceBlockByNumber",
+            (Self::Flat, Traced::Transaction(_)) => "trace_transaction",
+            (Self::Flat, Traced::Block(_)) => "trace_block",
         }
     }
 
-    fn params(self, hash: B256) -> Value {
-        match self {
-            Self::CallTracer => json!([hash, { "tracer": "callTracer" }]),
-            Self::Flat => json!([hash]),
-        }
-    }
-
-    fn read(self, answer: &RawValue) -> Option<(Root, InternalValue)> {
-        let (root, (transfers, failed)) = match self {
-            Self::CallTracer => {
-                let frame = read::<Option<CallFrame>>(answer, "trace").ok()??;
-                (Root::of_call_tracer(&frame), from_call_tracer(&frame))
-            }
-            Self::Flat => {
-                let rows = read::<Option<Vec<FlatTrace>>>(answer, "trace").ok()??;
-                if rows.is_empty() {
-                    return None;
-                }
-                (Root::of_flat(&rows), from_flat(&rows))
-            }
+    fn params(self, traced: Traced) -> Value {
+        let what = match traced {
+            Traced::Transaction(hash) => json!(hash),
+            Traced::Block(number) => json!(U64::from(number)),
         };
-        Some((root, InternalValue::Traced { transfers, failed }))
+        match self {
+            Self::CallTracer => json!([what, { "tracer": "callTracer" }]),
+            Self::Flat => json!([what]),
+        }
+    }
+
+    fn read(self, answer: &RawValue) -> Option<TraceSaid> {
+        match self {
+            Self::CallTracer => read::<Option<CallFrame>>(answer, "trace").ok()?.map(|frame| of_frame(&frame)),
+            Self::Flat => of_rows(&read::<Option<Vec<FlatTrace>>>(answer, "trace").ok()??),
+        }
     }
 }
 
+pub(super) fn of_frame(frame: &CallFrame) -> TraceSaid {
+    let (transfers, failed) = from_call_tracer(frame);
+    (Root::of_call_tracer(frame), InternalValue::Traced { transfers, failed })
+}
+
+pub(super) fn of_rows(rows: &[FlatTrace]) -> Option<TraceSaid> {
+    let (transfers, failed) = from_flat(rows);
+    (!rows.is_empty()).then(|| (Root::of_flat(rows), InternalValue::Traced { transfers, failed }))
+}
+
 impl EvmChain {
+    pub(super) async fn trace(&self, avoid: Endpoints, hash: B256) -> Trace {
+        let (by, said) = self.traced(avoid, Traced::Transaction(hash), TraceFormat::read).await;
+        Trace { by, said }
+    }
+
     /// Asks the first endpoint that offers a trace in any format, and the next one when it turns out not to. A trace that is refused or
-    /// cannot be read is asked for once more in the other format.
-    pub(super) async fn trace(&self, mut avoid: Endpoints, hash: B256) -> Trace {
+    /// cannot be read is asked for once more in the other format. Gives what was said, and which endpoint said it or else failed to.
+    pub(super) async fn traced<T>(
+        &self,
+        mut avoid: Endpoints,
+        traced: Traced,
+        read: impl Fn(TraceFormat, &RawValue) -> Option<T>,
+    ) -> (Option<usize>, Option<T>) {
         let mut formats = FORMATS.as_slice();
         let mut by = None;
         for tries in 0..TRACE_TRIES_MAX {
-            let offers = formats.iter().filter_map(|format| Some((self.node.offer(avoid, format.method())?, *format)));
+            let offers =
+                formats.iter().filter_map(|format| Some((self.node.offer(avoid, format.method(traced))?, *format)));
             let Some((offer, format)) = offers.min_by_key(|(offer, _)| offer.endpoint) else { break };
             let offer = if tries == 0 { offer } else { offer.apart() };
-            let answered = self.node.call_offered(offer, format.method(), format.params(hash)).await;
+            let answered = self.node.call_offered(offer, format.method(traced), format.params(traced)).await;
             match answered.answer {
                 Ok(answer) => {
-                    if let Some(said) = format.read(&answer) {
-                        return Trace { by: answered.by, said: Some(said) };
+                    if let Some(said) = read(format, &answer) {
+                        return (answered.by, Some(said));
                     }
                 }
                 Err(CallError::Unsupported) => continue,
@@ -91,12 +125,12 @@ impl EvmChain {
                     continue;
                 }
                 // The other format would not be faster.
-                Err(CallError::Upstream(_)) => return Trace { by: by.or(answered.by), said: None },
+                Err(CallError::Upstream(_)) => return (by.or(answered.by), None),
             }
             by = by.or(answered.by);
             formats = if format == TraceFormat::CallTracer { &[TraceFormat::Flat] } else { &[] };
         }
-        Trace { by, said: None }
+        (by, None)
     }
 
     /// Coin passed on inside the transaction: by a trace, else by a simulation, else by an explorer, else nobody can tell.
@@ -118,7 +152,7 @@ impl EvmChain {
 
     /// A trace of another transaction, or one that ended otherwise than the receipt says, is discarded, and the next endpoint is asked.
     async fn believed(&self, first: Trace, transaction: &EvmTransaction, receipt: &Receipt) -> Option<InternalValue> {
-        let agrees = |trace: Trace| trace.said.filter(|(root, _)| root.agrees(transaction, receipt));
+        let agrees = |trace: Trace| if trace.agrees(transaction, receipt) { trace.said } else { None };
         let by = first.by;
         let mut said = agrees(first);
         if let (None, Some(by)) = (&said, by)
@@ -131,6 +165,7 @@ impl EvmChain {
 
     /// Whether any endpoint may offer traces, as far as is known now.
     pub(super) fn can_trace(&self) -> bool {
-        FORMATS.iter().any(|format| self.node.offer(Endpoints::default(), format.method()).is_some())
+        let method = |format: &TraceFormat| format.method(Traced::Transaction(B256::ZERO));
+        FORMATS.iter().any(|format| self.node.offer(Endpoints::default(), method(format)).is_some())
     }
 }

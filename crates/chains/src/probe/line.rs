@@ -78,7 +78,7 @@ impl From<UpstreamError> for Failure {
         match error {
             UpstreamError::RateLimited => Self::RateLimited,
             UpstreamError::Timeout => Self::Timeout,
-            UpstreamError::Unavailable => Self::Unreachable,
+            UpstreamError::Unavailable | UpstreamError::NoBlocks(_) => Self::Unreachable,
             UpstreamError::BadResponse(_)
             | UpstreamError::Inconsistent(_)
             | UpstreamError::Behind

@@ -14,8 +14,8 @@ pub struct Dialect {
     pub(crate) chain_id_method: Option<&'static str>,
     /// The call whose `null` means that there is no such transaction.
     pub(crate) lookup_method: &'static str,
-    /// Methods whose answers may be large, with the bytes that are read at most.
-    pub(crate) large_answers: &'static [(&'static str, usize)],
+    /// The bytes that are read at most of what a call answers; `None` for calls whose answers are small.
+    pub(crate) large_answer: fn(&str, &Value) -> Option<usize>,
 }
 
 impl std::fmt::Debug for Dialect {

@@ -229,8 +229,8 @@ impl Endpoint {
 
 /// Only logs, traces and data are large. A node that floods every answer is detected by the small ones.
 fn bytes_max(dialect: &Dialect, calls: &[RpcCall<'_>]) -> usize {
-    let most = |method: &str| dialect.large_answers.iter().find(|(large, _)| *large == method).map(|(_, bytes)| *bytes);
-    let all = calls.iter().map(|(method, _)| most(method).unwrap_or(SMALL_RESPONSE_BYTES_MAX));
+    let most = |(method, params): &RpcCall<'_>| (dialect.large_answer)(method, params);
+    let all = calls.iter().map(|call| most(call).unwrap_or(SMALL_RESPONSE_BYTES_MAX));
     all.fold(0, usize::saturating_add).min(RPC_RESPONSE_BYTES_MAX)
 }
 

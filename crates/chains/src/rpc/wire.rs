@@ -3,11 +3,12 @@
 
 use std::fmt;
 
-use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::bounded;
 use crate::error::{CallError, UpstreamError};
 
 #[derive(Serialize)]
@@ -132,31 +133,8 @@ pub(super) fn parse(body: &[u8], count: usize) -> Result<Parsed, UpstreamError> 
 
 /// The members of a batch, counted while they are read.
 fn members(text: &str, count: usize) -> Result<Vec<CallReply<'_>>, UpstreamError> {
-    struct BatchVisitor {
-        most: usize,
-    }
-    impl<'de> Visitor<'de> for BatchVisitor {
-        type Value = Vec<CallReply<'de>>;
-
-        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-            formatter.write_str("an array of replies")
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
-            let mut replies = Vec::new();
-            while let Some(reply) = members.next_element()? {
-                if replies.len() >= self.most {
-                    return Err(serde::de::Error::custom("too many members"));
-                }
-                replies.push(reply);
-            }
-            Ok(replies)
-        }
-    }
-    let mut reader = serde_json::Deserializer::from_str(text);
-    let replies = reader.deserialize_seq(BatchVisitor { most: count.saturating_add(SURPLUS_MEMBERS_MAX) });
-    let whole = replies.and_then(|replies| reader.end().map(|()| replies));
-    whole.map_err(|_| UpstreamError::BadResponse("not JSON-RPC"))
+    let most = count.saturating_add(SURPLUS_MEMBERS_MAX);
+    bounded::list(text, most).ok_or(UpstreamError::BadResponse("not JSON-RPC"))
 }
 
 fn is_null(value: &RawValue) -> bool {
@@ -201,7 +179,9 @@ fn answer(reply: &CallReply<'_>) -> Result<Box<RawValue>, CallError> {
 fn refusal(error: &ErrorObject) -> CallError {
     let message = error.message.to_ascii_lowercase();
     let says = |word: &str| message.contains(word);
-    let is_code = [METHOD_NOT_FOUND, METHOD_NOT_SUPPORTED].contains(&error.code);
+    // Solana's nodes say it with the same code of a slot that they do not have yet.
+    let is_code =
+        error.code == METHOD_NOT_FOUND || (error.code == METHOD_NOT_SUPPORTED && !says("block not available for slot"));
     // Without the word `method` it may be about this one call: "transaction type not supported".
     if is_code || says("method not found") || (says("method") && says("not supported")) {
         CallError::Unsupported
@@ -266,6 +246,8 @@ mod tests {
         for of_one_call in ["missing trie node", "transaction type not supported"] {
             assert_eq!(one(&format!(r#"{{"code":-32000,"message":"{of_one_call}"}}"#)), [Err(CallError::Refused)]);
         }
+        let not_yet = r#"{"code":-32004,"message":"Block not available for slot 7"}"#;
+        assert_eq!(one(not_yet), [Err(CallError::Refused)]);
         assert_eq!(one(r#"{"code":-32005,"message":"x"}"#), [Err(CallError::Upstream(UpstreamError::RateLimited))]);
         assert_eq!(
             texts(r#"{"id":null,"error":{"code":-32600,"message":"batch too large"}}"#, 3),

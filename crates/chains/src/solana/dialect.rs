@@ -10,11 +10,10 @@ pub(crate) static DIALECT: Dialect = Dialect {
     read_head: |answer| Some((serde_json::from_str(answer.get()).ok()?, None)),
     chain_id_method: None,
     lookup_method: "getTransaction",
-    large_answers: &[
-        ("getTransaction", RPC_RESPONSE_BYTES_MAX),
-        ("getMultipleAccounts", DATA_BYTES_MAX),
-        ("getAssetBatch", DATA_BYTES_MAX),
-        ("getSignaturesForAddress", DATA_BYTES_MAX),
-        ("getTokenAccountsByOwner", DATA_BYTES_MAX),
-    ],
+    large_answer: |method, _| match method {
+        "getTransaction" | "getBlock" => Some(RPC_RESPONSE_BYTES_MAX),
+        "getMultipleAccounts" | "getAssetBatch" => Some(DATA_BYTES_MAX),
+        "getSignaturesForAddress" | "getTokenAccountsByOwner" => Some(DATA_BYTES_MAX),
+        _ => None,
+    },
 };

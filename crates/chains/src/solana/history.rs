@@ -197,7 +197,10 @@ fn may_pass(error: UpstreamError) -> bool {
         UpstreamError::Timeout | UpstreamError::Unavailable | UpstreamError::Behind | UpstreamError::RateLimited => {
             true
         }
-        UpstreamError::BadResponse(_) | UpstreamError::Inconsistent(_) | UpstreamError::NotRetrievable => false,
+        UpstreamError::BadResponse(_)
+        | UpstreamError::Inconsistent(_)
+        | UpstreamError::NotRetrievable
+        | UpstreamError::NoBlocks(_) => false,
     }
 }
 

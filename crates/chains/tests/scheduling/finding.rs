@@ -19,6 +19,7 @@ fn code(error: &FetchError) -> &'static str {
         FetchError::NotFound { .. } => "tx_not_found",
         FetchError::NotDetected => "chain_not_detected",
         FetchError::NotYetMined { .. } => "tx_not_yet_mined",
+        FetchError::NoBlock { .. } => "no_block",
     }
 }
 

@@ -146,6 +146,12 @@ fn branch(block: u64, branch: u64) -> String {
     format!("0x{branch:032x}{block:032x}")
 }
 
+/// What is said of each transaction of a block.
+fn of_block(manners: &Manners, number: u64, method: &str) -> Vec<Value> {
+    let mined = manners.transactions.iter().filter(|(_, mined)| mined.block == number);
+    mined.map(|(hash, _)| result(manners, method, &json!([hash]))).collect()
+}
+
 fn result(manners: &Manners, method: &str, params: &Value) -> Value {
     let first = params[0].as_str().unwrap_or_default();
     let mined = manners.transactions.get(first);
@@ -183,7 +189,21 @@ fn result(manners: &Manners, method: &str, params: &Value) -> Value {
             let number = u64::from_str_radix(first.trim_start_matches("0x"), 16).unwrap();
             let mined = manners.transactions.values().find(|mined| mined.block == number);
             let of = mined.map_or(1, |mined| mined.header_branch);
-            json!({ "number": first, "hash": branch(number, of), "timestamp": "0x65000000" })
+            let mut block = json!({ "number": first, "hash": branch(number, of), "timestamp": "0x65000000" });
+            if params[1] == true {
+                block["transactions"] = of_block(manners, number, "eth_getTransactionByHash").into();
+            }
+            if number > manners.head.0 { Value::Null } else { block }
+        }
+        "eth_getBlockReceipts" | "debug_traceBlockByNumber" => {
+            let number = u64::from_str_radix(first.trim_start_matches("0x"), 16).unwrap();
+            let is_trace = method != "eth_getBlockReceipts";
+            let single = if is_trace { "debug_traceTransaction" } else { "eth_getTransactionReceipt" };
+            let all = of_block(manners, number, single);
+            if !is_trace {
+                return all.into();
+            }
+            all.into_iter().map(|trace| json!({ "result": trace })).collect()
         }
         "getAssetBatch" => {
             let ids = params["ids"].as_array().cloned().unwrap_or_default();

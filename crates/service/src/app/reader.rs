@@ -1,5 +1,7 @@
 //! From hashes to readings: finds the chain, fetches the facts, and asks the engine for the verdict. It knows nothing of keys or pools.
 
+mod blocks;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -133,14 +135,8 @@ impl Reader {
     }
 
     async fn classify(self: &Arc<Self>, sought: &Sought, known: Option<Arc<CachedFacts>>) -> Answer {
-        match tokio::time::timeout(Duration::from_secs(ITEM_SECONDS_MAX), self.answer(sought, known)).await {
-            Ok(answer) => answer,
-            Err(_) => Err(ApiError::Upstream {
-                chain: sought.slug().unwrap_or("chain detection").to_owned(),
-                code: "upstream_timeout",
-                reason: "the nodes did not answer in time".to_owned(),
-            }),
-        }
+        let answer = tokio::time::timeout(Duration::from_secs(ITEM_SECONDS_MAX), self.answer(sought, known));
+        answer.await.unwrap_or_else(|_| Err(timed_out(sought.slug().unwrap_or("chain detection"))))
     }
 
     async fn answer(self: &Arc<Self>, sought: &Sought, known: Option<Arc<CachedFacts>>) -> Answer {
@@ -240,6 +236,11 @@ impl Reader {
             called: None,
         }
     }
+}
+
+fn timed_out(chain: &str) -> ApiError {
+    let reason = "the nodes did not answer in time".to_owned();
+    ApiError::Upstream { chain: chain.to_owned(), code: "upstream_timeout", reason }
 }
 
 /// Facts with everything that a question needs, and the engine's answer to it.

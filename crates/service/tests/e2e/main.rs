@@ -10,6 +10,7 @@
 )]
 
 mod backup;
+mod blocks;
 mod bulk;
 mod cache;
 mod cli;
