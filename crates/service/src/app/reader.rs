@@ -5,10 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chains::{FetchError, Fetched, Registry, Upstreams};
-use engine::classification::{API_VERSION, Assets, ChainCorrected};
-use engine::opinion::Source;
-use engine::treatment::{LedgerAction, Treatment};
-use engine::{Category, Chain, Classification, Knowledge, Missing, NEED_ROUNDS_MAX, Question, Read, TxHash};
+use engine::classification::ChainCorrected;
+use engine::{Chain, Classification, Knowledge, Missing, NEED_ROUNDS_MAX, Question, Read, TxHash};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared, WeakShared};
 
@@ -201,39 +199,9 @@ impl Reader {
         chains
     }
 
-    /// An item that was not classified still has every field that is always present.
     fn errored(&self, hash: TxHash, error: &ApiError) -> Classification {
-        Classification {
-            api_version: API_VERSION,
-            id: None,
-            error: Some(error.item_code()),
-            hash: Some(hash.to_string()),
-            chain: None,
-            category: Category::Unclassified,
-            treatment: Treatment::NeedsReview,
-            taxable: None,
-            confidence: 0,
-            needs_review: true,
-            ledger_action: Some(LedgerAction::Review),
-            protocol: None,
-            description: None,
-            review_note: Some(error.to_string()),
-            grey_area: None,
-            assets: Assets::default(),
-            chain_corrected: None,
-            perspective: None,
-            block: None,
-            parent: None,
-            legs: None,
-            memo: None,
-            parties: None,
-            postings: None,
-            engine: self.knowledge.engine.clone(),
-            evidence: None,
-            source: Source::None,
-            is_floored: false,
-            called: None,
-        }
+        let engine = self.knowledge.engine.clone();
+        Classification::failed(Some(hash.to_string()), error.item_code(), error.to_string(), engine)
     }
 }
 
