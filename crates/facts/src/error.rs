@@ -46,13 +46,15 @@ pub const INVALID_FACTS: &str = "invalid_facts";
 /// The whole file is not read on.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
+    #[error("it is no Parquet")]
+    NoParquet,
     #[error("it has no column `{0}`, which every file of facts has")]
     NoColumn(&'static str),
     #[error("column `{column}` must hold {kind}")]
     WrongKind { column: &'static str, kind: &'static str },
     #[error("row {row}: {error}")]
     Row { row: usize, error: RowError },
-    #[error("it is no Parquet that can be read: {}", shown(&.0.to_string()))]
+    #[error("its Parquet cannot be read: {}", shown(&.0.to_string()))]
     Parquet(#[from] ColumnsError),
 }
 

@@ -59,6 +59,11 @@ struct Cells {
 
 impl<R: Read + Seek> FactsFile<R> {
     pub fn open(mut table: R) -> Result<Self, FileError> {
+        let mut beginning = Vec::new();
+        table.by_ref().take(4).read_to_end(&mut beginning).map_err(ColumnsError::from)?;
+        if beginning != columns::MAGIC {
+            return Err(FileError::NoParquet);
+        }
         let length = table.seek(SeekFrom::End(0)).map_err(ColumnsError::from)?;
         let footer = Footer::read(&mut table, length, &LIMITS)?;
         let mut places = [None; COLUMNS.len()];

@@ -11,9 +11,11 @@ pub(crate) mod eval;
 mod health;
 mod keys;
 mod ledger;
+mod read;
 mod rules;
 mod serve;
 mod terminal;
+mod whole;
 
 use std::process::ExitCode;
 
@@ -43,6 +45,8 @@ enum Command {
     Classify(classify::Args),
     /// Classify a whole table and write it for a ledger or a tax tool
     Bulk(bulk::Args),
+    /// Classify recorded facts (Parquet) without any node
+    Read(read::Args),
     /// Classify a labelled set of your own and report how right the readings are
     Eval(eval::Args),
     /// Make, list, rename and revoke API keys
@@ -89,6 +93,7 @@ pub(crate) async fn run() -> anyhow::Result<ExitCode> {
         Command::Serve(args) => serve::run(&config, &args).await,
         Command::Classify(args) => classify::run(&config, &args).await,
         Command::Bulk(args) => bulk::run(&config, &args).await,
+        Command::Read(args) => read::run(&config, &args).await,
         Command::Eval(args) => eval::run(&config, &args).await,
         Command::Keys(command) => keys::run(&config, &command).await,
         Command::Accounts(command) => accounts::run(&config, &command).await,

@@ -11,6 +11,7 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared, WeakShared};
 
 use super::Item;
+use super::keeper::FactsKeeper;
 use crate::cache::{Cache, CacheQuery, CachedFacts};
 use crate::error::ApiError;
 use crate::logs;
@@ -26,6 +27,8 @@ pub(crate) struct Reader {
     pub(crate) registry: Registry,
     pub(crate) upstreams: Upstreams,
     pub(crate) cache: Arc<Cache>,
+    /// Where the facts of what is read are kept for `taxon read`, if anywhere.
+    pub(crate) keeper: Option<FactsKeeper>,
     fetches: Mutex<HashMap<Fetch, WeakShared<Fetching>>>,
 }
 
@@ -59,7 +62,12 @@ pub(crate) type Answer = Result<Arc<Classification>, ApiError>;
 
 impl Reader {
     pub(crate) fn new(knowledge: Knowledge, registry: Registry, upstreams: Upstreams, cache: Arc<Cache>) -> Self {
-        Self { knowledge, registry, upstreams, cache, fetches: Mutex::default() }
+        Self { knowledge, registry, upstreams, cache, keeper: None, fetches: Mutex::default() }
+    }
+
+    /// The same, keeping the facts of every transaction that it reads, with the wallet that was asked for. Cached verdicts were read before.
+    pub(crate) fn keeping(self, keeper: FactsKeeper) -> Self {
+        Self { keeper: Some(keeper), ..self }
     }
 
     /// Resolves the chain that an item names, once; later steps use the result.
@@ -148,6 +156,9 @@ impl Reader {
             self.cache.keep_facts(*hash, pinned, &fetched);
         }
         let row = Arc::new(answer.ok_or(ApiError::WalletNotInTransaction)?);
+        if let Some(keeper) = &self.keeper {
+            keeper.keep(fetched.facts(), question.wallet).await;
+        }
         self.cache.keep_verdict(*hash, pinned, question, &fetched, &row);
         Ok(corrected(row, pinned))
     }

@@ -21,6 +21,7 @@ mod docs;
 mod doctor;
 mod eval;
 mod explorer;
+mod facts;
 mod faults;
 mod finding;
 mod harness;
