@@ -7,6 +7,7 @@ mod elsewhere;
 mod export;
 mod jobs;
 mod journal;
+mod keeper;
 mod quota;
 mod reader;
 mod readiness;
@@ -41,6 +42,7 @@ pub(crate) use jobs::{
     JobState, JobStatus, Jobs, PreviewRow, RowPlace, Upload, WalletsRequest, scratch, work,
 };
 pub(crate) use journal::{JournalAnswer, JournalRequest};
+pub(crate) use keeper::FactsKeeper;
 pub(crate) use quota::{Asker, QuotaStatus};
 use reader::Sought;
 #[cfg(test)]
@@ -52,7 +54,7 @@ pub(crate) use request::{BATCH_ITEMS_MAX, BatchRequest, Item, SingleRequest};
 use review::KEYS_MAX;
 pub(crate) use review::{COMMENT_BYTES_MAX, DecisionDraft, LikePreview, LogPage, ReviewPage, TREATMENTS};
 pub(crate) use setup::{
-    Demo, endpoints, explorer, explorer_variable, knowledge, make_folder, open, reader, registry, store,
+    Demo, endpoints, explorer, explorer_variable, knowledge, known, make_folder, open, reader, registry, store,
 };
 pub(crate) use tables::{CategoryList, ChainList, KnownAddress, coin_symbols, explorer_hosts};
 pub(crate) use webhooks::{DeliveryList, ENDPOINTS_MAX, ShownSecret};

@@ -137,7 +137,14 @@ fn refused(what: &str, faults: &[Fault]) -> anyhow::Error {
 
 /// Rules and treatments without an upstream, for commands that only inspect the rules.
 pub(crate) fn knowledge(config: &Config) -> anyhow::Result<Knowledge> {
-    knowledge_of(config, &registry(config, Demo::Off)?)
+    known(config, Demo::Off).map(|(_, knowledge)| knowledge)
+}
+
+/// The same with the chains that it knows.
+pub(crate) fn known(config: &Config, demo: Demo) -> anyhow::Result<(Registry, Knowledge)> {
+    let registry = registry(config, demo)?;
+    let knowledge = knowledge_of(config, &registry)?;
+    Ok((registry, knowledge))
 }
 
 fn knowledge_of(config: &Config, registry: &Registry) -> anyhow::Result<Knowledge> {
