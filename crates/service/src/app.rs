@@ -54,7 +54,8 @@ pub(crate) use request::{BATCH_ITEMS_MAX, BatchRequest, Item, SingleRequest};
 use review::KEYS_MAX;
 pub(crate) use review::{COMMENT_BYTES_MAX, DecisionDraft, LikePreview, LogPage, ReviewPage, TREATMENTS};
 pub(crate) use setup::{
-    Demo, endpoints, explorer, explorer_variable, knowledge, known, make_folder, open, reader, registry, store,
+    Demo, endpoints, explorer, explorer_variable, keeping_reader, knowledge, known, make_folder, open, reader,
+    registry, store,
 };
 pub(crate) use tables::{CategoryList, ChainList, KnownAddress, coin_symbols, explorer_hosts};
 pub(crate) use webhooks::{DeliveryList, ENDPOINTS_MAX, ShownSecret};

@@ -9,6 +9,7 @@ use engine::rules::Fault;
 use engine::{Chain, Family, Knowledge, Rules, Treatments};
 use tokio_util::task::TaskTracker;
 
+use super::keeper::FactsKeeper;
 use super::readiness::Readiness;
 use super::{App, Jobs, Reader, Repeats};
 use crate::accounts::Accounts;
@@ -60,6 +61,14 @@ pub(crate) async fn open(config: &Config, demo: Demo) -> anyhow::Result<App> {
 /// A reader without a database; its cache ends with the process.
 pub(crate) fn reader(config: &Config, demo: Demo, record: Option<&Path>) -> anyhow::Result<Reader> {
     reader_over(config, demo, record, Shelf::Absent)
+}
+
+/// The same, keeping the facts of what it reads in a folder, where one is named.
+pub(crate) fn keeping_reader(config: &Config, demo: Demo, folder: Option<&Path>) -> anyhow::Result<Reader> {
+    let reader = reader(config, demo, None)?;
+    let Some(folder) = folder else { return Ok(reader) };
+    let keeper = FactsKeeper::start(folder).with_context(|| format!("facts cannot be kept in {}", folder.display()))?;
+    Ok(reader.keeping(keeper))
 }
 
 fn reader_over(config: &Config, demo: Demo, record: Option<&Path>, shelf: Shelf) -> anyhow::Result<Reader> {

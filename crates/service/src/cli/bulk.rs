@@ -26,7 +26,7 @@ use jiff::civil::Date;
 use super::classify::{policy_choice, policy_of};
 use super::terminal::{print, safe};
 use super::whole::{WholeFile, folder_of};
-use crate::app::{self, BATCH_ITEMS_MAX, DISCLAIMER, Demo, FactsKeeper, Item, Reader};
+use crate::app::{self, BATCH_ITEMS_MAX, DISCLAIMER, Demo, Item, Reader};
 use crate::config::Config;
 use part::Part;
 use unpriced::Unpriced;
@@ -125,7 +125,11 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
     let chart = chart(args.chart.as_deref())?;
     check_format(args, &chart)?;
     let prices = prices(args)?;
-    let reader = Arc::new(reader(config, args)?);
+    let reader = Arc::new(app::keeping_reader(
+        config,
+        if args.demo { Demo::On } else { Demo::Off },
+        args.keep_facts.as_deref(),
+    )?);
     let rows = match &wallets {
         Some(wallets) => wallets::rows(&reader, wallets, args.chain.as_deref(), period).await?,
         None => table_rows(&reader, args)?,
@@ -170,13 +174,6 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
     }
     part.remove()?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn reader(config: &Config, args: &Args) -> anyhow::Result<Reader> {
-    let reader = app::reader(config, if args.demo { Demo::On } else { Demo::Off }, None)?;
-    let Some(folder) = &args.keep_facts else { return Ok(reader) };
-    let keeper = FactsKeeper::start(folder).with_context(|| format!("facts cannot be kept in {}", folder.display()))?;
-    Ok(reader.keeping(keeper))
 }
 
 fn chart(path: Option<&Path>) -> anyhow::Result<Chart> {
