@@ -9,6 +9,7 @@ pub mod goals;
 pub mod ledger;
 pub mod postgres;
 pub mod process;
+pub mod recorded;
 pub mod service;
 pub mod simulation;
 pub mod times;

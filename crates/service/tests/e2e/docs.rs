@@ -11,8 +11,20 @@ use reqwest::Method;
 use super::harness::{Setup, Taxon, root};
 
 /// Every page with samples has a test of its own below; the others have none.
-const WITH_SAMPLES: [&str; 11] =
-    ["agents", "books", "bulk", "concepts", "errors", "eval", "jobs", "journal", "quickstart", "quota", "self-hosting"];
+const WITH_SAMPLES: [&str; 12] = [
+    "agents",
+    "books",
+    "bulk",
+    "concepts",
+    "errors",
+    "eval",
+    "facts",
+    "jobs",
+    "journal",
+    "quickstart",
+    "quota",
+    "self-hosting",
+];
 
 /// Pages in the navigation that other modules serve.
 const ELSEWHERE: [&str; 2] = ["/docs/api", "/openapi.json"];
@@ -27,6 +39,11 @@ async fn quickstart() {
 #[tokio::test]
 async fn bulk() {
     samples::run("bulk").await;
+}
+
+#[tokio::test]
+async fn facts() {
+    samples::run("facts").await;
 }
 
 #[tokio::test]
