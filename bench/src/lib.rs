@@ -11,6 +11,7 @@ pub mod monthly;
 pub mod nats;
 pub mod postgres;
 pub mod process;
+pub mod recorded;
 pub mod service;
 pub mod simulation;
 pub mod times;

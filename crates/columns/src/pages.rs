@@ -68,6 +68,8 @@ pub struct ColumnReader<R> {
     rows_left: usize,
     dictionary: Option<Dictionary>,
     page: Page,
+    /// The last page as it was in the file: its room is used again.
+    packed: Vec<u8>,
 }
 
 /// Rows of a column that are unpacked.
@@ -100,6 +102,7 @@ impl<R: Read + Seek> ColumnReader<R> {
             rows_left: rows,
             dictionary: None,
             page: Page { bytes: Vec::new(), rows_left: 0, levels: None, values: Values::Plain { at: 0 } },
+            packed: Vec::new(),
         }
     }
 
@@ -150,29 +153,34 @@ impl<R: Read + Seek> ColumnReader<R> {
             return Err(fault("the column has fewer rows than its row group"));
         }
         let header = Header::read(&mut self.input)?;
-        let packed = self.packed(&header)?;
+        self.read_packed(&header)?;
         match header.kind {
             DATA_PAGE => {
-                let bytes = unpacked(self.codec, packed, header.unpacked_bytes)?;
+                let mut bytes = std::mem::take(&mut self.page.bytes);
+                bytes.clear();
+                unpack(self.codec, &self.packed, header.unpacked_bytes, &mut bytes)?;
                 self.open(bytes, &header.data, None)
             }
             DATA_PAGE_V2 => {
-                let mut packed = packed;
                 let details = &header.data_v2;
                 // The levels come first, and are never packed.
-                let levels = usize::try_from(details.levels_bytes).ok().filter(|length| *length <= packed.len());
-                let levels = levels.filter(|_| details.repetitions_bytes == 0).ok_or_else(short)?;
-                let rest = packed.split_off(levels);
+                let levels = usize::try_from(details.levels_bytes).ok().filter(|_| details.repetitions_bytes == 0);
+                let levels = levels.ok_or_else(short)?;
+                let (told, packed) = self.packed.split_at_checked(levels).ok_or_else(short)?;
                 let codec = if details.is_packed { self.codec } else { UNCOMPRESSED };
-                let left = header.unpacked_bytes.saturating_sub(u64::try_from(levels).unwrap_or(u64::MAX));
-                packed.append(&mut unpacked(codec, rest, left)?);
-                self.open(packed, details, Some(levels))
+                let left = header.unpacked_bytes.saturating_sub(details.levels_bytes);
+                let mut bytes = std::mem::take(&mut self.page.bytes);
+                bytes.clear();
+                bytes.extend_from_slice(told);
+                unpack(codec, packed, left, &mut bytes)?;
+                self.open(bytes, details, Some(levels))
             }
             DICTIONARY_PAGE => {
                 if !matches!(header.dictionary.encoding, PLAIN | PLAIN_DICTIONARY) {
                     return Err(fault("its dictionary has an unknown encoding"));
                 }
-                let bytes = unpacked(self.codec, packed, header.unpacked_bytes)?;
+                let mut bytes = Vec::new();
+                unpack(self.codec, &self.packed, header.unpacked_bytes, &mut bytes)?;
                 self.dictionary = Some(Dictionary::new(bytes, self.kind.width(), header.dictionary.values)?);
                 Ok(())
             }
@@ -182,7 +190,7 @@ impl<R: Read + Seek> ColumnReader<R> {
     }
 
     /// The bytes of a page as they are in the file.
-    fn packed(&mut self, header: &Header) -> Result<Vec<u8>, ColumnsError> {
+    fn read_packed(&mut self, header: &Header) -> Result<(), ColumnsError> {
         if header.packed_bytes.max(header.unpacked_bytes) > PAGE_BYTES_MAX {
             let bytes = header.packed_bytes.max(header.unpacked_bytes);
             return Err(fault(format!("it has a page of {bytes} bytes; at most {PAGE_BYTES_MAX} are read")));
@@ -191,9 +199,10 @@ impl<R: Read + Seek> ColumnReader<R> {
         let length = count(header.packed_bytes);
         self.budget.spend(length.saturating_add(count(header.unpacked_bytes)).saturating_add(PAGE_COST_BYTES))?;
         // Beyond a usual page, room comes with the bytes and not with what the header says.
-        let mut bytes = Vec::with_capacity(length.min(USUAL_PAGE_BYTES));
-        (&mut self.input).take(header.packed_bytes).read_to_end(&mut bytes)?;
-        if bytes.len() == length { Ok(bytes) } else { Err(short()) }
+        self.packed.clear();
+        self.packed.reserve(length.min(USUAL_PAGE_BYTES));
+        (&mut self.input).take(header.packed_bytes).read_to_end(&mut self.packed)?;
+        if self.packed.len() == length { Ok(()) } else { Err(short()) }
     }
 
     fn open(&mut self, bytes: Vec<u8>, details: &Details, v2_levels: Option<usize>) -> Result<(), ColumnsError> {
@@ -296,36 +305,41 @@ fn counted(integer: i64) -> Result<u64, ColumnsError> {
 }
 
 /// Unpacks to exactly as many bytes as the header says, which are bounded; whatever would unpack to more stops there.
-fn unpacked(codec: i64, packed: Vec<u8>, length: u64) -> Result<Vec<u8>, ColumnsError> {
+fn unpack(codec: i64, packed: &[u8], length: u64, bytes: &mut Vec<u8>) -> Result<(), ColumnsError> {
     let room = usize::try_from(length).unwrap_or(usize::MAX);
-    let mut bytes = Vec::new();
+    let start = bytes.len();
+    let end = start.saturating_add(room);
     match codec {
-        UNCOMPRESSED => return Ok(packed),
+        UNCOMPRESSED => {
+            bytes.extend_from_slice(packed);
+            return Ok(());
+        }
         _ if room == 0 => {}
         SNAPPY => {
-            if snap::raw::decompress_len(&packed).is_ok_and(|told| told == room) {
-                bytes = snap::raw::Decoder::new().decompress_vec(&packed).map_err(|error| broken(&error))?;
+            if snap::raw::decompress_len(packed).is_ok_and(|told| told == room) {
+                bytes.resize(end, 0);
+                let into = bytes.get_mut(start..).unwrap_or_default();
+                snap::raw::Decoder::new().decompress(packed, into).map_err(|error| broken(&error))?;
             }
         }
         GZIP => {
-            MultiGzDecoder::new(packed.as_slice())
-                .take(length.saturating_add(1))
-                .read_to_end(&mut bytes)
-                .map_err(|error| broken(&error))?;
+            let unpacked = MultiGzDecoder::new(packed).take(length.saturating_add(1)).read_to_end(bytes);
+            unpacked.map_err(|error| broken(&error))?;
         }
         ZSTD => {
             let mut decoder = FrameDecoder::new();
             decoder.set_max_window_size(length.max(ZSTD_WINDOW_BYTES_MIN));
-            bytes.resize(room, 0);
-            let written = decoder.decode_all(&packed, &mut bytes).map_err(|error| broken(&error))?;
-            bytes.truncate(written);
+            bytes.resize(end, 0);
+            let into = bytes.get_mut(start..).unwrap_or_default();
+            let written = decoder.decode_all(packed, into).map_err(|error| broken(&error))?;
+            bytes.truncate(start.saturating_add(written));
         }
         other => {
             let name = OTHER_CODECS.iter().find(|(codec, _)| *codec == other).map_or("something unknown", |one| one.1);
             return Err(fault(format!("it is compressed with {name}; Snappy, gzip, zstd and nothing are read")));
         }
     }
-    if bytes.len() == room { Ok(bytes) } else { Err(fault("a page unpacks to another size than it says")) }
+    if bytes.len() == end { Ok(()) } else { Err(fault("a page unpacks to another size than it says")) }
 }
 
 fn broken(error: &dyn std::error::Error) -> ColumnsError {

@@ -14,7 +14,7 @@ use engine::{Classification, Knowledge, Missing, Question, Read as EngineRead, R
 use crate::error::{FileError, RowError, shown};
 use crate::file::{Batch, FactsFile};
 use crate::row::Row;
-use crate::verdicts::{Output, Part};
+use crate::verdicts::{Draft, Output, Part};
 
 /// Batches that may wait for their turn to be written, for each thread.
 const WAITING_PER_THREAD_MAX: usize = 4;
@@ -174,7 +174,6 @@ impl<R: Read + Seek + Send, I: Iterator<Item = Input<R>> + Send, W: Write + Send
     fn work(&self, plan: &Plan<'_>, has_columns: bool, tell: &(dyn Fn(usize) + Sync), stop: &AtomicBool) {
         let mut done = Done::default();
         let mut batch = Batch::default();
-        let mut verdicts = Vec::new();
         loop {
             let (taken, reading) = {
                 let mut source = lock(&self.source);
@@ -191,11 +190,7 @@ impl<R: Read + Seek + Send, I: Iterator<Item = Input<R>> + Send, W: Write + Send
                 }
             };
             let began = Instant::now();
-            verdicts.clear();
-            verdicts.extend(
-                batch.rows().zip(batch.first_row..).map(|(row, at)| verdict(plan, row, (&name, at), &mut done)),
-            );
-            let part = Part::new(&verdicts, has_columns);
+            let part = part(plan, &batch, &name, has_columns, &mut done);
             done.working = done.working.saturating_add(began.elapsed());
             let is_open = match part {
                 Ok(part) => self.hand_in(number, part, &mut done),
@@ -242,13 +237,21 @@ impl<R: Read + Seek + Send, I: Iterator<Item = Input<R>> + Send, W: Write + Send
     }
 }
 
+fn part(plan: &Plan<'_>, batch: &Batch, name: &str, has_columns: bool, done: &mut Done) -> serde_json::Result<Part> {
+    let mut draft = Draft::new(batch.len(), has_columns);
+    for (row, at) in batch.rows().zip(batch.first_row..) {
+        draft.push(&verdict(plan, row, (name, at), done))?;
+    }
+    Ok(draft.finish())
+}
+
 fn verdict(
     plan: &Plan<'_>,
     row: Result<Row<'_>, RowError>,
     (name, at): (&str, usize),
     done: &mut Done,
 ) -> Classification {
-    let hash = row.as_ref().ok().and_then(|row| row.hash).map(shown);
+    let hash = row.as_ref().ok().and_then(|row| row.hash);
     let verdict = row.map_err(Refusal::from).and_then(|row| classify(plan, &row));
     let (is_review, is_unconcerned, is_failed) = match &verdict {
         Ok(verdict) => (verdict.needs_review, false, false),
@@ -258,7 +261,7 @@ fn verdict(
     done.reviews = done.reviews.saturating_add(is_review.into());
     done.unconcerned = done.unconcerned.saturating_add(is_unconcerned.into());
     done.failed = done.failed.saturating_add(is_failed.into());
-    verdict.unwrap_or_else(|refusal| refused(plan, hash, &refusal, (name, at)))
+    verdict.unwrap_or_else(|refusal| refused(plan, hash.map(shown), &refusal, (name, at)))
 }
 
 /// Says which row of which file it was.

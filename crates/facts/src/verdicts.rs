@@ -11,6 +11,8 @@ use crate::table::{self, Cell, Cells, Form, Written};
 /// Rows that are held before they are written together. A row is 2 to 4 KiB.
 const GROUP_ROWS_MAX: usize = 16_384;
 const GROUP_BYTES_MAX: usize = 64 << 20;
+/// Room for a usual answer.
+const ANSWER_BYTES: usize = 2 << 10;
 
 /// A column of the table of verdicts, for the documentation.
 #[derive(Debug)]
@@ -24,6 +26,20 @@ pub struct VerdictColumn {
 
 const fn column(name: &'static str, form: Form, is_required: bool, about: &'static str) -> VerdictColumn {
     VerdictColumn { name, about, form, is_required }
+}
+
+impl VerdictColumn {
+    /// As people and their tools call it.
+    pub fn kind(&self) -> &'static str {
+        match self.form {
+            Form::Word | Form::Name => "text",
+            Form::Document => "text (JSON)",
+            Form::Truth => "BOOLEAN",
+            Form::Short => "INT32",
+            Form::Long => "INT64",
+            Form::Time => "TIMESTAMP (milliseconds, UTC)",
+        }
+    }
 }
 
 pub const VERDICT_COLUMNS: [VerdictColumn; 17] = [
@@ -63,36 +79,53 @@ pub(crate) struct Part {
     columns: Vec<Cells>,
 }
 
-impl Part {
-    /// Answers as lines, without the columns where nobody wants them.
-    pub(crate) fn new(verdicts: &[Classification], has_columns: bool) -> serde_json::Result<Self> {
-        let mut lines = Vec::new();
-        let mut ends = Vec::with_capacity(verdicts.len());
-        for verdict in verdicts {
-            verdict.write_json(&mut lines)?;
-            ends.push(lines.len());
-            lines.push(b'\n');
+/// A part while it is made: each verdict is written down while it is at hand, and then let go.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    lines: Vec<u8>,
+    /// Where each answer ends.
+    ends: Vec<usize>,
+    /// All but the answer itself; none where nobody wants them.
+    columns: Vec<Cells>,
+}
+
+impl Draft {
+    pub(crate) fn new(rows: usize, has_columns: bool) -> Self {
+        let columns = if has_columns { VERDICT_COLUMNS.as_slice() } else { &[] };
+        Self {
+            lines: Vec::with_capacity(rows.saturating_mul(ANSWER_BYTES)),
+            ends: Vec::with_capacity(rows),
+            columns: columns.iter().map(|column| Cells::new(column.form)).collect(),
         }
-        let mut part = Self { rows: verdicts.len(), lines: Vec::new(), columns: Vec::new() };
-        if !has_columns {
-            part.lines = lines;
-            return Ok(part);
+    }
+
+    pub(crate) fn push(&mut self, verdict: &Classification) -> serde_json::Result<()> {
+        verdict.write_json(&mut self.lines)?;
+        self.ends.push(self.lines.len());
+        self.lines.push(b'\n');
+        if !self.columns.is_empty() {
+            self.columns.iter_mut().zip(cells(verdict)).for_each(|(column, cell)| column.push(cell));
         }
-        let lines = Bytes::from(lines);
-        part.columns = VERDICT_COLUMNS.iter().map(|column| Cells::new(column.form)).collect();
+        Ok(())
+    }
+
+    pub(crate) fn finish(mut self) -> Part {
+        let rows = self.ends.len();
+        let Some(answers) = self.columns.last_mut() else {
+            return Part { rows, lines: self.lines, columns: self.columns };
+        };
+        let lines = Bytes::from(self.lines);
         let mut start = 0;
-        for (verdict, end) in verdicts.iter().zip(ends) {
-            let cells = cells(verdict, lines.slice(start..end));
-            for (column, cell) in part.columns.iter_mut().zip(cells) {
-                column.push(cell);
-            }
+        for end in self.ends {
+            answers.push(Cell::Text(lines.slice(start..end)));
             start = end.saturating_add(1);
         }
-        Ok(part)
+        Part { rows, lines: Vec::new(), columns: self.columns }
     }
 }
 
-fn cells(verdict: &Classification, answer: Bytes) -> [Cell; VERDICT_COLUMNS.len()] {
+/// All but the last column, which is the answer.
+fn cells(verdict: &Classification) -> [Cell; VERDICT_COLUMNS.len() - 1] {
     let block = verdict.block.as_ref();
     let time = block.and_then(|block| block.timestamp.parse::<jiff::Timestamp>().ok());
     [
@@ -112,7 +145,6 @@ fn cells(verdict: &Classification, answer: Bytes) -> [Cell; VERDICT_COLUMNS.len(
         verdict.called.as_ref().map(|called| called.contract.to_string()).into(),
         verdict.error.map_or(Cell::Empty, Cell::Word),
         verdict.engine.clone().into(),
-        Cell::Text(answer),
     ]
 }
 

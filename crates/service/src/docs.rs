@@ -70,6 +70,7 @@ static PAGES: [PageSource; 46] = [
     page!("Start", "quickstart", "Quickstart", "docs/quickstart.md"),
     page!("Start", "agents", "Agents (MCP)", "docs/agents.md"),
     page!("Start", "bulk", "Tables and books", "docs/bulk.md"),
+    page!("Start", "facts", "Facts and verdicts", "docs/facts.md"),
     page!("Start", "formats", "Formats", "docs/formats.md"),
     page!("Start", "jobs", "Jobs", "docs/jobs.md"),
     page!("Start", "books", "Books", "docs/books.md"),
