@@ -18,14 +18,19 @@ pub fn client_builder() -> reqwest::ClientBuilder {
     }
 }
 
+/// For clients that libraries build by themselves.
+pub fn ready() {
+    if CryptoProvider::get_default().is_none() {
+        // Fails only where another thread was faster, and then a provider is installed all the same.
+        let _ = ring::default_provider().install_default();
+    }
+}
+
 /// The machine's certificates are read once, not by every client: there is one for each endpoint, and hundreds of files.
 fn tls() -> Option<ClientConfig> {
     static TLS: OnceLock<Option<ClientConfig>> = OnceLock::new();
     let read = || {
-        if CryptoProvider::get_default().is_none() {
-            // Fails only where another thread was faster, and then a provider is installed all the same.
-            let _ = ring::default_provider().install_default();
-        }
+        ready();
         let mut tls = ClientConfig::with_platform_verifier().ok()?;
         tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Some(tls)

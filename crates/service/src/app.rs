@@ -42,7 +42,6 @@ pub(crate) use jobs::{
     JobState, JobStatus, Jobs, PreviewRow, RowPlace, Upload, WalletsRequest, scratch, work,
 };
 pub(crate) use journal::{JournalAnswer, JournalRequest};
-pub(crate) use keeper::FactsKeeper;
 pub(crate) use quota::{Asker, QuotaStatus};
 use reader::Sought;
 #[cfg(test)]

@@ -65,7 +65,7 @@ macro_rules! format_page {
 }
 
 /// In the order of the navigation, then those that it leaves out.
-static PAGES: [PageSource; 46] = [
+static PAGES: [PageSource; 47] = [
     page!("Start", "index", "Overview", "docs/index.md"),
     page!("Start", "quickstart", "Quickstart", "docs/quickstart.md"),
     page!("Start", "agents", "Agents (MCP)", "docs/agents.md"),

@@ -59,6 +59,7 @@ impl Nats {
         if let (Some(cert), Some(key)) = (&settings.cert, &settings.key) {
             options = options.add_client_certificate(cert.clone(), key.clone());
         }
+        chains::http::ready();
         let client = options.connect(addresses).await.context("NATS cannot be reached")?;
         let context = ContextBuilder::new()
             .timeout(Duration::from_secs(ANSWER_SECONDS_MAX))

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{Seek as _, Write as _};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use bytes::Bytes;
@@ -10,9 +11,12 @@ use futures_util::TryStreamExt as _;
 use object_store::aws::AmazonS3Builder;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt as _};
+use object_store::{ObjectStore, ObjectStoreExt as _, RetryConfig};
 
 const BUCKET: &str = "s3://";
+/// How often a store is asked again that does not answer, and for how long in all.
+const TRIES_MAX: usize = 5;
+const PATIENCE: Duration = Duration::from_secs(60);
 /// Files of one folder or prefix that are looked at.
 const FILES_MAX: usize = 1_000_000;
 
@@ -39,7 +43,9 @@ impl Place {
         if let Some(rest) = text.strip_prefix(BUCKET) {
             let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
             ensure!(!bucket.is_empty(), "{text} names no bucket");
-            let store = AmazonS3Builder::from_env().with_bucket_name(bucket).build();
+            chains::http::ready();
+            let retry = RetryConfig { max_retries: TRIES_MAX, retry_timeout: PATIENCE, ..RetryConfig::default() };
+            let store = AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retry).build();
             let store = store.with_context(|| format!("{text} cannot be opened"))?;
             return Ok(Self { store: Arc::new(store), prefix: Path::parse(prefix)?, shown });
         }

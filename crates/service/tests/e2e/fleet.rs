@@ -1,6 +1,7 @@
 //! A fleet on real NATS servers: every request has one result or one dead letter, whoever dies.
 
 mod kills;
+mod lake;
 mod servers;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -213,7 +213,10 @@ impl Desk {
         assert!(text.contains(NATS_ARGUMENTS), "{}: {NATS_ARGUMENTS} says where it listens", block.place);
         let line = text.replace(NATS_ARGUMENTS, &format!("--addr 127.0.0.1 --port {}", self.nats_port));
         let mut command = Command::new("bash");
-        command.args(["-c", &format!("exec {}", line.trim())]).envs(&self.env).current_dir(self.setup.data.path());
+        command
+            .args(["-c", &format!("exec {} 2>/dev/null", line.trim())])
+            .envs(&self.env)
+            .current_dir(self.setup.data.path());
         self.nats = Some(Running::start(&command));
         wait_for(&format!("127.0.0.1:{}", self.nats_port), async |address| {
             tokio::net::TcpStream::connect(address).await.is_ok()

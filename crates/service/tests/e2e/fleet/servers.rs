@@ -1,6 +1,7 @@
 //! Real NATS servers with JetStream, one or a cluster of three, and a client that publishes what a feed would and what it would not.
 
 use std::collections::BTreeSet;
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -55,9 +56,18 @@ impl Server {
 
     pub fn start_again(&mut self) {
         let mut command = Command::new("nats-server");
+        // Debian keeps servers out of an ordinary user's PATH.
+        command.env("PATH", format!("{}:/usr/sbin", std::env::var("PATH").unwrap()));
         command.args(["-js", "-a", "127.0.0.1", "-p", &self.port.to_string(), "-l", "/dev/null", "-sd"]);
         command.arg(self.folder.path()).args(&self.arguments);
         self.process = Some(Running::start(&command));
+        for _ in 0..200 {
+            if TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        panic!("nats-server does not start");
     }
 
     pub fn kill(&mut self) {
