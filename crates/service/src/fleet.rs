@@ -10,7 +10,7 @@ pub(crate) mod streams;
 mod worker;
 
 use crate::config::{self, Config};
-pub(crate) use message::is_lane;
+pub(crate) use message::{BLOCK_WALLETS_MAX, is_lane};
 pub(crate) use nats::Nats;
 pub(crate) use worker::{Workload, work};
 
