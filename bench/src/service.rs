@@ -80,6 +80,10 @@ impl Setup {
         (0..count).map(make).collect()
     }
 
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     pub fn start(self) -> anyhow::Result<Service> {
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let listen = format!("127.0.0.1:{port}");
@@ -97,7 +101,8 @@ impl Setup {
         bail!("taxon did not start");
     }
 
-    fn command(&self) -> anyhow::Result<Command> {
+    /// Any command of the release binary, as the service would be started.
+    pub fn command(&self) -> anyhow::Result<Command> {
         let binary = std::env::current_exe()?.with_file_name("taxon");
         ensure!(binary.exists(), "the release binary is missing: cargo build --release -p taxon");
         let mut command = Command::new(binary);

@@ -167,7 +167,7 @@ pub fn understand(mut table: impl Read + Seek, hints: &Hints<'_>, take: Take<'_>
         understood: Understood::default(),
     };
     // What a file is named says nothing: its first bytes do.
-    match beginning == parquet::MAGIC {
+    match beginning == columns::MAGIC {
         true => parquet::read(table, length, &mut collector)?,
         false => text::read(table, &mut collector)?,
     }

@@ -121,6 +121,41 @@ pub struct Called {
 }
 
 impl Classification {
+    /// Of a transaction that was not classified: still with every field that is always present.
+    pub fn failed(hash: Option<String>, error: Constant, reason: String, engine: String) -> Self {
+        Self {
+            api_version: API_VERSION,
+            id: None,
+            error: Some(error),
+            hash,
+            chain: None,
+            category: Category::Unclassified,
+            treatment: Treatment::NeedsReview,
+            taxable: None,
+            confidence: 0,
+            needs_review: true,
+            ledger_action: Some(LedgerAction::Review),
+            protocol: None,
+            description: None,
+            review_note: Some(reason),
+            grey_area: None,
+            assets: Assets::default(),
+            chain_corrected: None,
+            perspective: None,
+            block: None,
+            parent: None,
+            legs: None,
+            memo: None,
+            parties: None,
+            postings: None,
+            engine,
+            evidence: None,
+            source: Source::None,
+            is_floored: false,
+            called: None,
+        }
+    }
+
     /// Appends the answer as JSON.
     pub fn write_json(&self, bytes: &mut Vec<u8>) -> serde_json::Result<()> {
         json::write(bytes, self)

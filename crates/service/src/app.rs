@@ -3,9 +3,11 @@
 mod book;
 mod counted;
 mod door;
+mod elsewhere;
 mod export;
 mod jobs;
 mod journal;
+mod keeper;
 mod quota;
 mod reader;
 mod readiness;
@@ -18,7 +20,7 @@ pub(crate) mod wallets;
 mod webhooks;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use engine::{Classification, TxHash};
 use tokio_util::task::TaskTracker;
@@ -33,6 +35,7 @@ use crate::store::Store;
 use crate::webhooks::Reach;
 pub(crate) use book::{BOOK_NAME_CHARS_MAX, BookDraft, BookPage, is_choice, jurisdictions};
 pub(crate) use door::{AdmittedCall, Presented, RequestId};
+pub(crate) use elsewhere::RowReaders;
 pub(crate) use engine::DISCLAIMER;
 pub(crate) use jobs::{
     FailedRow, JOB_WALLETS_MAX, JobList, JobPage, JobPageRow, JobRequest, JobRowAnswer, JobRowFilter, JobRowState,
@@ -50,7 +53,8 @@ pub(crate) use request::{BATCH_ITEMS_MAX, BatchRequest, Item, SingleRequest};
 use review::KEYS_MAX;
 pub(crate) use review::{COMMENT_BYTES_MAX, DecisionDraft, LikePreview, LogPage, ReviewPage, TREATMENTS};
 pub(crate) use setup::{
-    Demo, endpoints, explorer, explorer_variable, knowledge, make_folder, open, reader, registry, store,
+    Demo, endpoints, explorer, explorer_variable, keeping_reader, knowledge, known, make_folder, open, reader,
+    registry, store,
 };
 pub(crate) use tables::{CategoryList, ChainList, KnownAddress, coin_symbols, explorer_hosts};
 pub(crate) use webhooks::{DeliveryList, ENDPOINTS_MAX, ShownSecret};
@@ -65,6 +69,7 @@ pub(crate) struct App {
     pub(crate) history: History,
     pub(crate) repeats: Repeats,
     jobs: Jobs,
+    fleet: OnceLock<Arc<dyn RowReaders>>,
     readiness: Readiness,
     pub(crate) pool_anon: i64,
     /// Whether metered classifications are written as events.

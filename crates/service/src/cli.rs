@@ -13,10 +13,12 @@ mod feed;
 mod health;
 mod keys;
 mod ledger;
+mod read;
 mod rules;
 mod serve;
 mod streams;
 mod terminal;
+mod whole;
 mod work;
 
 use std::process::ExitCode;
@@ -55,6 +57,8 @@ enum Command {
     Drain(drain::Args),
     /// Make, show and clear the fleet's streams
     Streams(streams::Args),
+    /// Classify recorded facts (Parquet) without any node
+    Read(read::Args),
     /// Classify a labelled set of your own and report how right the readings are
     Eval(eval::Args),
     /// Make, list, rename and revoke API keys
@@ -105,6 +109,7 @@ pub(crate) async fn run() -> anyhow::Result<ExitCode> {
         Command::Feed(args) => feed::run(&config, &args).await,
         Command::Drain(args) => drain::run(&config, &args).await,
         Command::Streams(args) => streams::run(&config, &args).await,
+        Command::Read(args) => read::run(&config, &args).await,
         Command::Eval(args) => eval::run(&config, &args).await,
         Command::Keys(command) => keys::run(&config, &command).await,
         Command::Accounts(command) => accounts::run(&config, &command).await,

@@ -65,11 +65,12 @@ macro_rules! format_page {
 }
 
 /// In the order of the navigation, then those that it leaves out.
-static PAGES: [PageSource; 46] = [
+static PAGES: [PageSource; 47] = [
     page!("Start", "index", "Overview", "docs/index.md"),
     page!("Start", "quickstart", "Quickstart", "docs/quickstart.md"),
     page!("Start", "agents", "Agents (MCP)", "docs/agents.md"),
     page!("Start", "bulk", "Tables and books", "docs/bulk.md"),
+    page!("Start", "facts", "Facts and verdicts", "docs/facts.md"),
     page!("Start", "formats", "Formats", "docs/formats.md"),
     page!("Start", "jobs", "Jobs", "docs/jobs.md"),
     page!("Start", "books", "Books", "docs/books.md"),

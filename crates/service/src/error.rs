@@ -64,6 +64,9 @@ pub(crate) enum ApiError {
     UnsupportedChain { chain: String, served: String },
     #[error("`{chain}`: {reason}")]
     Upstream { chain: String, code: &'static str, reason: String },
+    /// What a worker of the fleet said of an item.
+    #[error("{reason}")]
+    Told { code: &'static str, reason: String },
     #[error("something failed inside the service; try again shortly")]
     Internal,
     #[error("the ledger is out of reach; try again shortly")]
@@ -85,9 +88,15 @@ impl ApiError {
             Self::ChainNotDetected => "chain_not_detected",
             Self::TxNotYetMined { .. } => "tx_not_yet_mined",
             Self::WalletNotInTransaction => "wallet_not_in_transaction",
-            Self::Upstream { code, .. } => code,
+            Self::Upstream { code, .. } | Self::Told { code, .. } => code,
             Self::Internal | Self::LedgerAway => "internal_error",
         }
+    }
+
+    /// An error of an item by its code; a code that is none of ours is an error of ours.
+    pub(crate) fn told(code: &str, reason: &str) -> Self {
+        let known = TABLE.iter().find(|row| row.code == code);
+        known.map_or(Self::Internal, |row| Self::Told { code: row.code, reason: reason.to_owned() })
     }
 
     pub(crate) fn invalid_request(words: impl Into<String>) -> Self {
@@ -139,6 +148,10 @@ impl ApiError {
             | Self::WalletNotInTransaction => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::Upstream { .. } => StatusCode::BAD_GATEWAY,
+            Self::Told { code, .. } => {
+                let row = TABLE.iter().find(|row| row.code == *code);
+                row.and_then(|row| StatusCode::from_u16(row.status).ok()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+            }
             Self::Internal | Self::LedgerAway => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }

@@ -3,6 +3,7 @@
 
 pub(crate) mod drain;
 pub(crate) mod feed;
+mod jobs;
 mod message;
 mod nats;
 pub(crate) mod place;
@@ -10,6 +11,7 @@ pub(crate) mod streams;
 mod worker;
 
 use crate::config::{self, Config};
+pub(crate) use jobs::Fleet;
 pub(crate) use message::{BLOCK_WALLETS_MAX, is_lane};
 pub(crate) use nats::Nats;
 pub(crate) use worker::{Workload, work};

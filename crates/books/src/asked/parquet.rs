@@ -1,36 +1,43 @@
 //! Parquet: a table by columns. Of its columns those of text and raw bytes are looked at, and only the ones that matter are read.
-//!
-//! The file is read here and not by the crate `parquet`, which writes ours: that one makes as much room as a schema, a page or a dictionary
-//! claims, and where there is none the process ends; it unpacks gzip without a bound, and panics on pages that are cut short
-//! (<https://github.com/apache/arrow-rs/issues/5332>, <https://github.com/apache/arrow-rs/issues/9742>).
 
-mod footer;
-mod pages;
-mod thrift;
-mod values;
-
-use std::cell::RefCell;
+use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::io::{Read, Seek};
+use std::sync::{Arc, Mutex};
 
-use super::{Cells, Collector, Columns, NAMES_TOLD_MAX, TableError, hash, names, shown};
-use footer::{Footer, Group};
-use pages::{Budget, ColumnReader};
+use columns::{Budget, Column, ColumnReader, ColumnsError, Footer, Group, Kind, Limits};
 
-/// What a file begins and ends with.
-pub(super) const MAGIC: [u8; 4] = *b"PAR1";
+use super::{
+    COLUMNS_MAX, Cells, Collector, Columns, Extent, NAMES_TOLD_MAX, ROW_BYTES_MAX, ROWS_MAX, TableError, hash, names,
+    shown,
+};
+
+fn limits(extent: Extent) -> Limits {
+    let rows_max = if extent == Extent::Bounded { ROWS_MAX } else { usize::MAX };
+    Limits { rows_max, columns_max: COLUMNS_MAX, cell_bytes_max: ROW_BYTES_MAX }
+}
+
+/// Read, unpacked and looked at over the whole table: a million rows of hash, chain and wallet are below half of it.
+const TABLE_BYTES_MAX: u64 = 1 << 30;
 /// Rows that are looked at to find the column of hashes where no name tells it.
 const ROWS_LOOKED_AT: usize = 100;
+/// Bytes of an EVM hash and an EVM address, as some tables hold them.
+const HASH_BYTES: usize = 32;
+const ADDRESS_BYTES: usize = 20;
 
 pub(super) fn read(mut table: impl Read + Seek, length: u64, collector: &mut Collector<'_>) -> Result<(), TableError> {
-    let footer = footer::read(&mut table, length, collector.hints.extent)?;
+    let limits = limits(collector.hints.extent);
+    let footer = Footer::read(&mut table, length, &limits)?;
     if footer.groups.iter().all(|group| group.rows == 0) {
         return Ok(());
     }
-    let table = RefCell::new(table);
-    let budget = Budget::new(collector.hints.extent);
+    let table = Arc::new(Mutex::new(table));
+    let budget =
+        Arc::new(Budget::new(if collector.hints.extent == Extent::Bounded { TABLE_BYTES_MAX } else { u64::MAX }));
     let open = |group: &Group, place: usize| {
         let column = footer.columns.get(place)?;
-        Some(ColumnReader::new(&table, (column, column.kind?), group.chunks.get(place)?, group.rows, &budget))
+        let chunk = (group.chunks.get(place)?, group.rows);
+        Some(ColumnReader::new(&table, (column, readable(column)?), chunk, &limits, &budget))
     };
     let found = found(&footer, collector, |place| {
         let group = footer.groups.iter().find(|group| group.rows > 0)?;
@@ -53,13 +60,64 @@ pub(super) fn read(mut table: impl Read + Seek, length: u64, collector: &mut Col
         let mut wallets = found.wallet.and_then(|place| open(group, place));
         for _ in 0..group.rows {
             row = row.saturating_add(1);
-            let hash = hashes.next(row)?;
-            let chain = chains.as_mut().map(|chains| chains.next(row)).transpose()?;
-            let wallet = wallets.as_mut().map(|wallets| wallets.next(row)).transpose()?;
+            let hash = cell(&mut hashes, row)?;
+            let chain = chains.as_mut().map(|chains| cell(chains, row)).transpose()?;
+            let wallet = wallets.as_mut().map(|wallets| cell(wallets, row)).transpose()?;
             collector.take(row, &name, &Cells { hash: &hash, chain: chain.as_deref(), wallet: wallet.as_deref() })?;
         }
     }
     Ok(())
+}
+
+/// The kind of a column that may hold text, hashes or addresses.
+fn readable(column: &Column) -> Option<Kind> {
+    column.kind.filter(|kind| match kind {
+        Kind::Text | Kind::Bytes => true,
+        Kind::Fixed(length) => is_raw(*length),
+        Kind::Truth | Kind::Short | Kind::Long | Kind::Time(_) => false,
+    })
+}
+
+/// Whether a value of so many bytes may be a hash or an address as it is.
+fn is_raw(bytes: usize) -> bool {
+    bytes == HASH_BYTES || bytes == ADDRESS_BYTES
+}
+
+/// The cell of the next row as text.
+fn cell<R: Read + Seek>(column: &mut ColumnReader<R>, row: usize) -> Result<Cow<'_, str>, TableError> {
+    let kind = column.kind();
+    Ok(column.next(row)?.map_or(Cow::Borrowed(""), |value| text(kind, value)))
+}
+
+/// Hashes and addresses of EVM chains that are raw bytes, as their digits.
+fn text(kind: Kind, value: &[u8]) -> Cow<'_, str> {
+    let is_written = || value.iter().all(|byte| byte.is_ascii_graphic() || *byte == b' ');
+    let is_raw = match kind {
+        Kind::Bytes => is_raw(value.len()) && !is_written(),
+        Kind::Fixed(_) => true,
+        Kind::Text | Kind::Truth | Kind::Short | Kind::Long | Kind::Time(_) => false,
+    };
+    if !is_raw {
+        return String::from_utf8_lossy(value);
+    }
+    let mut digits = "0x".to_owned();
+    for byte in value {
+        let _ = write!(digits, "{byte:02x}");
+    }
+    Cow::Owned(digits)
+}
+
+impl From<ColumnsError> for TableError {
+    fn from(error: ColumnsError) -> Self {
+        match error {
+            ColumnsError::Fault(what) => fault(what),
+            ColumnsError::Cell { row, column, what } => {
+                fault(format!("row {row} of column `{}`: {what}", shown(&column)))
+            }
+            ColumnsError::TooManyRows(_) => Self::TooManyRows,
+            ColumnsError::Unreadable(error) => error.into(),
+        }
+    }
 }
 
 /// What is wrong with the file.
@@ -80,12 +138,12 @@ fn names_of(footer: &Footer) -> Vec<String> {
 
 /// Where the columns are: by their names as in any table, else by what their first rows hold. `open` reads a column from its first row, and tells how many
 /// there are.
-fn found<'a, R: Read + Seek + 'a>(
+fn found<R: Read + Seek>(
     footer: &Footer,
     collector: &Collector<'_>,
-    open: impl Fn(usize) -> Option<(ColumnReader<'a, R>, usize)>,
+    open: impl Fn(usize) -> Option<(ColumnReader<R>, usize)>,
 ) -> Result<Found, TableError> {
-    let readable = footer.columns.iter().enumerate().filter(|(_, column)| column.kind.is_some());
+    let readable = footer.columns.iter().enumerate().filter(|(_, column)| readable(column).is_some());
     let (places, plain): (Vec<usize>, Vec<String>) =
         readable.map(|(place, column)| (place, names::plain(&column.name))).unzip();
     let place = |at: usize| places.get(at).copied();
@@ -113,17 +171,17 @@ fn found<'a, R: Read + Seek + 'a>(
 }
 
 /// The first of the columns that hold the most hashes.
-fn by_content<'a, R: Read + Seek + 'a>(
+fn by_content<R: Read + Seek>(
     places: &[usize],
     collector: &Collector<'_>,
-    open: impl Fn(usize) -> Option<(ColumnReader<'a, R>, usize)>,
+    open: impl Fn(usize) -> Option<(ColumnReader<R>, usize)>,
 ) -> Result<Option<usize>, TableError> {
     let mut most = (0_usize, None);
     for place in places.iter().copied() {
         let Some((mut column, rows)) = open(place) else { continue };
         let mut count = 0_usize;
         for row in 1..=rows.min(ROWS_LOOKED_AT) {
-            let is_hash = hash::hash_in(column.next(row)?.trim(), collector.hints.explorers).is_some();
+            let is_hash = hash::hash_in(cell(&mut column, row)?.trim(), collector.hints.explorers).is_some();
             count = count.saturating_add(usize::from(is_hash));
         }
         if count > most.0 {

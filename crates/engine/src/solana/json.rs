@@ -254,7 +254,7 @@ fn instruction(keys: &[Key], raw: &RawInstruction, outer: usize, depth: usize) -
     Ok(Instruction {
         program: key(&raw.program_id_index),
         accounts: raw.accounts.iter().take(ACCOUNTS_MAX).map(key).collect(),
-        data: bs58::decode(&raw.data).into_vec().map_err(|_| Malformed)?,
+        data: base58::read(&raw.data).ok_or(Malformed)?,
         outer,
         depth,
     })

@@ -198,8 +198,8 @@ impl<'a> QuotaCall<'a> {
     /// Reads the groups that were not read yet, all at once.
     async fn read<'g>(&self, groups: impl Iterator<Item = &'g mut HashGroup>) {
         let mut unread: Vec<&mut HashGroup> = groups.filter(|group| group.answers.is_empty()).collect();
-        let items = unread.iter().flat_map(|group| group.items.iter().map(|(_, sought)| Ok(sought.clone()))).collect();
-        let mut answers = self.app.reader.read(items).await.into_iter();
+        let items = unread.iter().flat_map(|group| group.items.iter().map(|(_, sought)| sought.clone())).collect();
+        let mut answers = self.app.read_rows(items, self.call.is_job()).await.into_iter();
         for group in &mut unread {
             let count = group.items.len();
             group.answers = answers.by_ref().take(count).collect();

@@ -7,14 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chains::{FetchError, Fetched, Registry, UPSTREAM_CODES, Upstreams};
-use engine::classification::{API_VERSION, Assets, ChainCorrected};
-use engine::opinion::Source;
-use engine::treatment::{LedgerAction, Treatment};
-use engine::{Category, Chain, Classification, Knowledge, Missing, NEED_ROUNDS_MAX, Question, Read, TxHash};
+use engine::classification::ChainCorrected;
+use engine::{Chain, Classification, Knowledge, Missing, NEED_ROUNDS_MAX, Question, Read, TxHash};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared, WeakShared};
 
 use super::Item;
+use super::keeper::FactsKeeper;
 use crate::cache::{Cache, CacheQuery, CachedFacts};
 use crate::error::ApiError;
 use crate::logs;
@@ -30,6 +29,8 @@ pub(crate) struct Reader {
     pub(crate) registry: Registry,
     pub(crate) upstreams: Upstreams,
     pub(crate) cache: Arc<Cache>,
+    /// Where the facts of what is read are kept for `taxon read`, if anywhere.
+    pub(crate) keeper: Option<FactsKeeper>,
     fetches: Mutex<HashMap<Fetch, WeakShared<Fetching>>>,
 }
 
@@ -43,6 +44,11 @@ pub(super) struct Sought {
 impl Sought {
     fn slug(&self) -> Option<&str> {
         self.pinned.as_ref().map(|chain| chain.slug.as_str())
+    }
+
+    /// The item with its chain by the chain's own name.
+    pub(super) fn pinned_item(&self) -> Item {
+        Item { chain: self.slug().map(str::to_owned), ..self.item.clone() }
     }
 
     fn wanted(&self) -> CacheQuery<'_> {
@@ -65,7 +71,12 @@ pub(crate) type Answer = Result<Arc<Classification>, ApiError>;
 
 impl Reader {
     pub(crate) fn new(knowledge: Knowledge, registry: Registry, upstreams: Upstreams, cache: Arc<Cache>) -> Self {
-        Self { knowledge, registry, upstreams, cache, fetches: Mutex::default() }
+        Self { knowledge, registry, upstreams, cache, keeper: None, fetches: Mutex::default() }
+    }
+
+    /// The same, keeping the facts of every transaction that it reads, with the wallet that was asked for. Cached verdicts were read before.
+    pub(crate) fn keeping(self, keeper: FactsKeeper) -> Self {
+        Self { keeper: Some(keeper), ..self }
     }
 
     /// Resolves the chain that an item names, once; later steps use the result.
@@ -148,6 +159,9 @@ impl Reader {
             self.cache.keep_facts(*hash, pinned, &fetched);
         }
         let row = Arc::new(answer.ok_or(ApiError::WalletNotInTransaction)?);
+        if let Some(keeper) = &self.keeper {
+            keeper.keep(fetched.facts(), question.wallet).await;
+        }
         self.cache.keep_verdict(*hash, pinned, question, &fetched, &row);
         Ok(corrected(row, pinned))
     }
@@ -199,39 +213,9 @@ impl Reader {
         chains
     }
 
-    /// An item that was not classified still has every field that is always present.
     fn errored(&self, hash: TxHash, error: &ApiError) -> Classification {
-        Classification {
-            api_version: API_VERSION,
-            id: None,
-            error: Some(error.item_code()),
-            hash: Some(hash.to_string()),
-            chain: None,
-            category: Category::Unclassified,
-            treatment: Treatment::NeedsReview,
-            taxable: None,
-            confidence: 0,
-            needs_review: true,
-            ledger_action: Some(LedgerAction::Review),
-            protocol: None,
-            description: None,
-            review_note: Some(error.to_string()),
-            grey_area: None,
-            assets: Assets::default(),
-            chain_corrected: None,
-            perspective: None,
-            block: None,
-            parent: None,
-            legs: None,
-            memo: None,
-            parties: None,
-            postings: None,
-            engine: self.knowledge.engine.clone(),
-            evidence: None,
-            source: Source::None,
-            is_floored: false,
-            called: None,
-        }
+        let engine = self.knowledge.engine.clone();
+        Classification::failed(Some(hash.to_string()), error.item_code(), error.to_string(), engine)
     }
 }
 

@@ -1,7 +1,7 @@
 //! From configuration to a running application: rules, chains, upstreams, and the store.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context, bail};
 use chains::{Recorder, Registry, Tape, TokenMemory, Upstreams, live_node, tape_node};
@@ -9,6 +9,7 @@ use engine::rules::Fault;
 use engine::{Chain, Family, Knowledge, Rules, Treatments};
 use tokio_util::task::TaskTracker;
 
+use super::keeper::FactsKeeper;
 use super::readiness::Readiness;
 use super::{App, Jobs, Reader, Repeats};
 use crate::accounts::Accounts;
@@ -46,6 +47,7 @@ pub(crate) async fn open(config: &Config, demo: Demo) -> anyhow::Result<App> {
         history: History::new(store.clone()),
         repeats: Repeats::default(),
         jobs: Jobs::new(incoming(config)),
+        fleet: OnceLock::new(),
         limits,
         store,
         pool_anon: config.pool_anon,
@@ -59,6 +61,14 @@ pub(crate) async fn open(config: &Config, demo: Demo) -> anyhow::Result<App> {
 /// A reader without a database; its cache ends with the process.
 pub(crate) fn reader(config: &Config, demo: Demo, record: Option<&Path>) -> anyhow::Result<Reader> {
     reader_over(config, demo, record, Shelf::Absent)
+}
+
+/// The same, keeping the facts of what it reads in a folder, where one is named.
+pub(crate) fn keeping_reader(config: &Config, demo: Demo, folder: Option<&Path>) -> anyhow::Result<Reader> {
+    let reader = reader(config, demo, None)?;
+    let Some(folder) = folder else { return Ok(reader) };
+    let keeper = FactsKeeper::start(folder).with_context(|| format!("facts cannot be kept in {}", folder.display()))?;
+    Ok(reader.keeping(keeper))
 }
 
 fn reader_over(config: &Config, demo: Demo, record: Option<&Path>, shelf: Shelf) -> anyhow::Result<Reader> {
@@ -136,7 +146,14 @@ fn refused(what: &str, faults: &[Fault]) -> anyhow::Error {
 
 /// Rules and treatments without an upstream, for commands that only inspect the rules.
 pub(crate) fn knowledge(config: &Config) -> anyhow::Result<Knowledge> {
-    knowledge_of(config, &registry(config, Demo::Off)?)
+    known(config, Demo::Off).map(|(_, knowledge)| knowledge)
+}
+
+/// The same with the chains that it knows.
+pub(crate) fn known(config: &Config, demo: Demo) -> anyhow::Result<(Registry, Knowledge)> {
+    let registry = registry(config, demo)?;
+    let knowledge = knowledge_of(config, &registry)?;
+    Ok((registry, knowledge))
 }
 
 fn knowledge_of(config: &Config, registry: &Registry) -> anyhow::Result<Knowledge> {

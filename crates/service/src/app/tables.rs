@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use chains::Registry;
+use engine::Registry;
 use engine::treatments::CategoryRow;
 use engine::{Account, Chain, DISCLAIMER, Family, Treatments};
 use serde::Serialize;

@@ -8,7 +8,7 @@ mod wallets;
 
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{BufWriter, Cursor, Read as _, Write as _};
+use std::io::{Cursor, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -25,6 +25,7 @@ use jiff::civil::Date;
 
 use super::classify::{policy_choice, policy_of};
 use super::terminal::{print, safe};
+use super::whole::{WholeFile, folder_of};
 use crate::app::{self, BATCH_ITEMS_MAX, DISCLAIMER, Demo, Item, Reader};
 use crate::config::Config;
 use part::Part;
@@ -74,6 +75,9 @@ pub(super) struct Args {
     /// The currency, where the prices are in several
     #[arg(long, value_name = "CODE", requires = "prices")]
     currency: Option<String>,
+    /// Also keep the facts of what is read in this folder, as Parquet files for `taxon read`
+    #[arg(long, value_name = "DIR")]
+    keep_facts: Option<PathBuf>,
     /// Go on where an earlier run stopped, and try again what failed
     #[arg(long)]
     resume: bool,
@@ -121,7 +125,11 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
     let chart = chart(args.chart.as_deref())?;
     check_format(args, &chart)?;
     let prices = prices(args)?;
-    let reader = Arc::new(app::reader(config, if args.demo { Demo::On } else { Demo::Off }, None)?);
+    let reader = Arc::new(app::keeping_reader(
+        config,
+        if args.demo { Demo::On } else { Demo::Off },
+        args.keep_facts.as_deref(),
+    )?);
     let rows = match &wallets {
         Some(wallets) => wallets::rows(&reader, wallets, args.chain.as_deref(), period).await?,
         None => table_rows(&reader, args)?,
@@ -135,6 +143,10 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
     let question = Question { policy: policy_of(&args.policy), own_wallets, ..Question::default() };
     let mut part = Part::open(&args.out, &options, args.resume)?;
     let outcome = read_all(&reader, &question, &rows, rows_are, &mut part).await?;
+    if let (Some(keeper), Some(folder)) = (&reader.keeper, &args.keep_facts) {
+        let kept = keeper.close().await.with_context(|| format!("facts cannot be kept in {}", folder.display()))?;
+        print(&format!("facts of {} transactions in {}\n", kept.rows, folder.display()));
+    }
     if outcome.stopped {
         bail!("stopped after {} rows; the same command with --resume goes on", part.len());
     }
@@ -267,10 +279,6 @@ fn check_arguments(args: &Args, has_wallets: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn folder_of(out: &Path) -> &Path {
-    out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
 /// What a tool calls a chain may be a name of its own: then the transaction is looked for as if the row named none.
 fn name_chains(reader: &Reader, default: Option<&str>, rows: &mut [Asked]) -> anyhow::Result<()> {
     let slug = |name: &str| reader.registry.find(name).map(|chain| chain.slug.clone());
@@ -344,13 +352,9 @@ fn item(row: &Asked, question: &Question) -> Item {
     Item { hash: row.hash, tx_id: None, chain: row.chain.clone(), question }
 }
 
-/// Whole or not at all: a file that is half written is never taken for the export.
 fn write_out(part: &Part, asked: &[Asked], args: &Args, options: &Options) -> anyhow::Result<(String, Unpriced)> {
     let shown = args.out.display();
-    let name = args.out.file_name().unwrap_or_default().to_string_lossy();
-    let beside = folder_of(&args.out).join(format!(".{name}.{}.new", std::process::id()));
-    let file = File::create_new(&beside).with_context(|| format!("{} cannot be written", beside.display()))?;
-    let mut out = BufWriter::new(file);
+    let (whole, mut out) = WholeFile::create(&args.out)?;
     let mut count = 0_usize;
     let mut reviews = 0_usize;
     let mut unpriced = Unpriced::default();
@@ -363,9 +367,7 @@ fn write_out(part: &Part, asked: &[Asked], args: &Args, options: &Options) -> an
     });
     let mut rows = rows.map(|row| row.map(Reading::from));
     args.format.write(&mut rows, options, &mut out).with_context(|| format!("{shown} cannot be written"))?;
-    out.flush()?;
-    out.get_ref().sync_all()?;
-    std::fs::rename(&beside, &args.out).with_context(|| format!("{shown} cannot be written"))?;
+    whole.finish(out)?;
     drop(rows);
     let count = count.saturating_sub(left_out(args.format, &unpriced));
     Ok((format!("{count} rows in {shown} ({}), {reviews} of them for review\n", args.format.name), unpriced))

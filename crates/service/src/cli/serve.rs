@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::{self, App, Demo};
 use crate::config::Config;
+use crate::fleet::{Fleet, Nats};
 use crate::web::{self, Places, Timeouts, Web};
 use crate::{error, meter, metrics, router, webhooks};
 
@@ -61,6 +62,10 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
         Some(address) => Some(listen(address).await?),
         None => None,
     };
+    if config.nats.url.is_some() {
+        let nats = Nats::connect(&config.nats, "taxon serve").await?;
+        app.hand_jobs_to(Arc::new(Fleet::start(nats).await?));
+    }
     let local = listener.local_addr()?;
     tracing::info!(%local, chains = app.reader.served_slugs().len(), engine = app.reader.knowledge.engine, "serving");
     print_operator_link(&app, local).await;

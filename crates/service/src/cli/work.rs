@@ -1,6 +1,7 @@
 //! `taxon work`
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,6 +33,9 @@ pub(super) struct Args {
     /// Tell Prometheus metrics on this address, without a key (TAXON_METRICS_LISTEN)
     #[arg(long, value_name = "LISTEN")]
     metrics_listen: Option<SocketAddr>,
+    /// Also keep the facts of what is read in this folder, as Parquet files for `taxon read`
+    #[arg(long, value_name = "DIR")]
+    keep_facts: Option<PathBuf>,
     /// Also read the demo chain
     #[arg(long)]
     demo: bool,
@@ -43,7 +47,7 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
         metrics::install(error::item_codes())?;
     }
     let demo = if args.demo { Demo::On } else { Demo::Off };
-    let reader = Arc::new(app::reader(config, demo, None)?);
+    let reader = Arc::new(app::keeping_reader(config, demo, args.keep_facts.as_deref())?);
     let nats = Nats::connect(&args.nats.settings(config), "taxon work").await?;
     let stop = CancellationToken::new();
     if let Some(address) = listen {
@@ -72,8 +76,12 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
     };
     let workload = Workload { batches: usize::from(args.batches), until_empty: args.until_empty };
     tokio::select! {
-        ended = fleet::work(nats, reader, workload, &stop) => ended?,
+        ended = fleet::work(nats, Arc::clone(&reader), workload, &stop) => ended?,
         () = too_long => tracing::warn!("some batches did not finish in time; they come again to another worker"),
+    }
+    if let Some(keeper) = &reader.keeper {
+        let kept = keeper.close().await.context("facts could not be kept")?;
+        tracing::info!(rows = kept.rows, files = kept.files.len(), "facts are kept");
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -30,6 +30,9 @@ impl Tables {
             ("<!-- chains -->", served(chains)),
             ("<!-- protocols -->", protocols(&knowledge.rules.packs)),
             ("<!-- metrics -->", exported(metrics::TABLE)),
+            ("<!-- facts -->", facts_columns()),
+            ("<!-- known -->", known_fields()),
+            ("<!-- verdicts -->", verdict_columns()),
         ];
         let mut tables = Self::of_formats();
         tables.0.extend(read.map(|(place, table)| (place.to_owned(), table)));
@@ -106,6 +109,31 @@ fn exported(rows: &[metrics::MetricRow]) -> String {
         let labels: Vec<String> = row.labels.iter().map(|label| format!("`{label}`")).collect();
         let _ =
             writeln!(out, "| `{}` | {} | {} | {} |", row.name, row.kind.name(), labels.join(", "), words(row.about));
+    }
+    out
+}
+
+fn facts_columns() -> String {
+    let mut out = String::from("| column | type | required | what it holds |\n|---|---|---|---|\n");
+    for column in &facts::schema::COLUMNS {
+        let required = if column.is_required { "yes" } else { "" };
+        let _ = writeln!(out, "| `{}` | {} | {required} | {} |", column.name, column.kind.name(), column.about);
+    }
+    out
+}
+
+fn known_fields() -> String {
+    let mut out = String::from("| field | what it holds |\n|---|---|\n");
+    for field in &facts::schema::KNOWN {
+        let _ = writeln!(out, "| `{}` | {} |", field.name, field.about);
+    }
+    out
+}
+
+fn verdict_columns() -> String {
+    let mut out = String::from("| column | type | what it holds |\n|---|---|---|\n");
+    for column in &facts::VERDICT_COLUMNS {
+        let _ = writeln!(out, "| `{}` | {} | {} |", column.name, column.kind(), column.about);
     }
     out
 }

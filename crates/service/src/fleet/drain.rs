@@ -6,14 +6,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use async_nats::jetstream::Message;
-use async_nats::jetstream::consumer::{DeliverPolicy, pull};
 use async_nats::jetstream::stream::{LastRawMessageErrorKind, Stream};
 use books::decision::Reading;
 use books::formats::{Format, Options};
 use engine::Classification;
 use futures_util::StreamExt as _;
-use futures_util::stream::BoxStream;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
@@ -21,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::message::{DeadLetter, Outcome, dead_of, requests_of, results_of};
 use super::nats::Nats;
 use super::place::Place;
-use super::streams;
+use super::streams::{self, messages, sequence};
 
 /// Where a drain has come to, beside what it wrote.
 const STATE: &str = "_taxon_drained.json";
@@ -363,24 +360,6 @@ fn written_file(
     let mut bytes = Vec::new();
     format.write(&mut answers.into_iter().map(|row| Ok(Reading::from(row))), options, &mut bytes)?;
     Ok(WrittenFile { bytes, rows: u64::try_from(rows.len())?, reviews: u64::try_from(reviews)? })
-}
-
-type Messages = BoxStream<'static, anyhow::Result<Message>>;
-
-/// The messages of a subject after this one, each once and in order.
-async fn messages(stream: &Stream, subject: String, after: u64) -> anyhow::Result<Messages> {
-    let config = pull::OrderedConfig {
-        filter_subject: subject,
-        deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: after.saturating_add(1) },
-        ..pull::OrderedConfig::default()
-    };
-    let consumer = stream.create_consumer(config).await.context("the stream cannot be read")?;
-    let messages = consumer.messages().await.context("the stream cannot be read")?;
-    Ok(messages.map(|message| message.context("the stream cannot be read")).boxed())
-}
-
-fn sequence(message: &Message) -> anyhow::Result<u64> {
-    Ok(message.info().map_err(|error| anyhow::anyhow!("{error}"))?.stream_sequence)
 }
 
 /// The last message of a subject.

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use books::asked::{self, Asked, Extent, Hints, Understood};
 use bytes::Bytes;
-use chains::Registry;
+use engine::Registry;
 use futures_util::{Stream, StreamExt as _, stream};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Read as _, Write as _};
 
 use bytes::Bytes;
+use engine::classification::Called;
 use engine::question::OWN_WALLETS_MAX;
 use engine::{Account, Policy, Question, TxHash};
 use flate2::Compression;
@@ -110,6 +111,11 @@ impl Request {
 
     pub(super) fn of_block(id: String, block: BlockRequest, policy: Option<Value>, own_wallets: Vec<String>) -> Self {
         Self { block: Some(block), ..Self::new(id, Vec::new(), policy, own_wallets) }
+    }
+
+    /// A failure of it stands, since whoever publishes it asks again by itself.
+    pub(super) fn for_once(self) -> Self {
+        Self { tries: TRIES_MAX, ..self }
     }
 
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, Refusal> {
@@ -263,6 +269,9 @@ pub(super) struct AnsweredRow {
     pub(super) i: usize,
     /// As over REST.
     pub(super) row: Box<RawValue>,
+    /// What like transactions are found by, which the answer does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) called: Option<Called>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -527,7 +536,7 @@ mod tests {
                     let _ = write!(text, "{byte:02x}");
                 }
             }
-            AnsweredRow { i, row: RawValue::from_string(format!("\"{text}\"")).expect("it is JSON") }
+            AnsweredRow { i, row: RawValue::from_string(format!("\"{text}\"")).expect("it is JSON"), called: None }
         };
         let mut outcome = Outcome::new("b1");
         outcome.rows = (0..40).map(|i| answer(i, 200)).collect();

@@ -3,8 +3,11 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use async_nats::jetstream::consumer::{AckPolicy, PullConsumer, pull};
+use async_nats::jetstream::Message;
+use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, PullConsumer, pull};
 use async_nats::jetstream::stream::{Config, DiscardPolicy, Info, RetentionPolicy, StorageType, Stream};
+use futures_util::StreamExt as _;
+use futures_util::stream::BoxStream;
 
 use super::message::REQUEST_BYTES_MAX;
 use super::nats::Nats;
@@ -29,8 +32,8 @@ pub(crate) struct Limits {
     /// Servers of a cluster that each hold everything
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=5))]
     replicas: u8,
-    /// What the stream of requests and that of results may hold, each; publishers wait where one is full
-    #[arg(long, value_name = "GIB", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
+    /// What the stream of requests and that of results may hold, each, and dead letters a quarter of it; publishers wait where one is full
+    #[arg(long, value_name = "GIB", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..))]
     gib_max: u16,
     /// How long results and dead letters stay
     #[arg(long, value_name = "DAYS", default_value_t = 30, value_parser = clap::value_parser!(u16).range(1..=3_650))]
@@ -97,7 +100,7 @@ impl Limits {
                 ..common(RESULTS, "taxon.results.*")
             },
             Config {
-                max_bytes: bytes,
+                max_bytes: bytes / 4,
                 max_age: age,
                 description: Some("What failed for good, and why".to_owned()),
                 ..common(DEAD, "taxon.dead.*")
@@ -130,7 +133,10 @@ impl Limits {
 pub(crate) async fn make(nats: &Nats, limits: &Limits) -> anyhow::Result<()> {
     for config in limits.configs() {
         let name = config.name.clone();
-        nats.context.create_or_update_stream(config).await.with_context(|| format!("{name} cannot be made"))?;
+        nats.context
+            .create_or_update_stream(config)
+            .await
+            .with_context(|| format!("{name} cannot be made; --gib-max takes less room"))?;
     }
     let requests = stream(nats, REQUESTS).await?;
     requests.create_consumer(limits.workers()).await.context("the workers' consumer cannot be made")?;
@@ -180,4 +186,22 @@ pub(super) async fn workers(nats: &Nats) -> anyhow::Result<PullConsumer> {
     let requests = stream(nats, REQUESTS).await?;
     let consumer = requests.get_consumer::<pull::Config>(WORKERS).await;
     consumer.map_err(|error| anyhow::anyhow!("the workers' consumer: {error}; `taxon streams make` makes it"))
+}
+
+pub(super) type Messages = BoxStream<'static, anyhow::Result<Message>>;
+
+/// The messages of a subject after this one, each once and in order.
+pub(super) async fn messages(stream: &Stream, subject: String, after: u64) -> anyhow::Result<Messages> {
+    let config = pull::OrderedConfig {
+        filter_subject: subject,
+        deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: after.saturating_add(1) },
+        ..pull::OrderedConfig::default()
+    };
+    let consumer = stream.create_consumer(config).await.context("the stream cannot be read")?;
+    let messages = consumer.messages().await.context("the stream cannot be read")?;
+    Ok(messages.map(|message| message.context("the stream cannot be read")).boxed())
+}
+
+pub(super) fn sequence(message: &Message) -> anyhow::Result<u64> {
+    Ok(message.info().map_err(|error| anyhow::anyhow!("{error}"))?.stream_sequence)
 }

@@ -307,7 +307,8 @@ fn answered(outcome: &mut Outcome, i: usize, row: &Classification) -> anyhow::Re
     metrics::classified(row);
     let mut json = Vec::new();
     row.write_json(&mut json)?;
-    outcome.rows.push(AnsweredRow { i, row: RawValue::from_string(String::from_utf8(json)?)? });
+    let row_json = RawValue::from_string(String::from_utf8(json)?)?;
+    outcome.rows.push(AnsweredRow { i, row: row_json, called: row.called.clone() });
     Ok(())
 }
 

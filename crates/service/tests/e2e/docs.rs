@@ -11,13 +11,14 @@ use reqwest::Method;
 use super::harness::{Setup, Taxon, root};
 
 /// Every page with samples has a test of its own below; the others have none.
-const WITH_SAMPLES: [&str; 12] = [
+const WITH_SAMPLES: [&str; 13] = [
     "agents",
     "books",
     "bulk",
     "concepts",
     "errors",
     "eval",
+    "facts",
     "fleet",
     "jobs",
     "journal",
@@ -39,6 +40,11 @@ async fn quickstart() {
 #[tokio::test]
 async fn bulk() {
     samples::run("bulk").await;
+}
+
+#[tokio::test]
+async fn facts() {
+    samples::run("facts").await;
 }
 
 #[tokio::test]

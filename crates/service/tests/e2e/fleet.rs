@@ -174,3 +174,44 @@ async fn a_full_stream_is_waited_for_and_nothing_is_lost() {
     let ids: BTreeSet<String> = drained.rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect();
     assert_eq!((drained.rows.len(), ids), (2_000, requests));
 }
+
+#[tokio::test]
+async fn a_jobs_rows_are_read_by_the_fleet_and_by_the_service_where_no_worker_runs() {
+    let server = Server::start();
+    let setup = Setup::demo().with("TAXON_NATS_URL", &server.url);
+    setup.run(&["streams", "make"]);
+    let worker = setup.running(&["work", "--demo"]);
+    let taxon = setup.start().await;
+    let table = std::fs::read_to_string(demo_table()).unwrap();
+    let job = async || {
+        let made = taxon
+            .raw(reqwest::Method::POST, "/v1/jobs")
+            .bearer_auth(&taxon.key)
+            .body(table.clone())
+            .send()
+            .await
+            .unwrap();
+        let made: Value = made.json().await.unwrap();
+        let path = format!("/v1/jobs/{}", made["id"].as_str().unwrap());
+        let status = async || {
+            let asked = taxon.raw(reqwest::Method::GET, &path).bearer_auth(&taxon.key);
+            asked.send().await.unwrap().json::<Value>().await.unwrap()
+        };
+        within(Duration::from_secs(60), async || status().await["state"] == "finished").await;
+        let status = status().await;
+        let results = taxon.raw(reqwest::Method::GET, &format!("{path}/results?format=jsonl"));
+        let results = results.bearer_auth(&taxon.key).send().await.unwrap();
+        (status, results.text().await.unwrap())
+    };
+    let (status, by_fleet) = job().await;
+    assert_eq!((&status["read"], &status["failed"]), (&json!(85), &json!(0)), "{status}");
+    let nats = server.client().await;
+    assert!(nats.count("TAXON_RESULTS").await >= 1, "the fleet read none of it");
+    assert_eq!(nats.count("TAXON_REQUESTS").await, 0);
+
+    // Without a worker the service reads by itself, and the same.
+    drop(worker);
+    let (status, by_itself) = job().await;
+    assert_eq!(status["read"], 85, "{status}");
+    assert_eq!(by_itself, by_fleet);
+}

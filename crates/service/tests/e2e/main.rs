@@ -22,6 +22,7 @@ mod docs;
 mod doctor;
 mod eval;
 mod explorer;
+mod facts;
 mod faults;
 mod finding;
 mod fleet;

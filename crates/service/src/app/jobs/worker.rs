@@ -26,6 +26,8 @@ use crate::store::{EndedPart, HeldPart, JobRow, PartOutcome, Payer, ReadRow, Sto
 const READ_MAX: usize = 4;
 /// Parts that are taken ahead, so that nobody waits for the database between two parts; and how many are taken at once.
 const AHEAD_MAX: usize = 4;
+/// The same where a fleet reads them: here they only wait.
+const SENT_MAX: usize = 64;
 const TAKEN_AT_ONCE: usize = 2;
 /// Parts whose ends share a write.
 const ENDED_MAX: usize = 2 * READ_MAX;
@@ -52,11 +54,12 @@ pub(crate) async fn work(app: Arc<App>, stop: CancellationToken, background: &Ha
         async move { listing::look_up(&app, &stop).await }
     });
     let worker = Arc::new(Worker { app, id: format!("{:032x}", rand::random::<u128>()), stop, held: Mutex::default() });
-    let (ahead, taken) = mpsc::channel(AHEAD_MAX);
+    let (read_max, ahead_max) = if worker.app.has_fleet() { (SENT_MAX, SENT_MAX) } else { (READ_MAX, AHEAD_MAX) };
+    let (ahead, taken) = mpsc::channel(ahead_max);
     let (ended, ends) = mpsc::channel(ENDED_MAX);
     let taken = Arc::new(tokio::sync::Mutex::new(taken));
     let mut readers = JoinSet::new();
-    for _ in 0..READ_MAX {
+    for _ in 0..read_max {
         readers.spawn(Arc::clone(&worker).read_parts(Arc::clone(&taken), ended.clone()));
     }
     drop(ended);

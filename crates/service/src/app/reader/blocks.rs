@@ -148,7 +148,7 @@ impl Reader {
             let reading = reading.map_or_else(|_| Err(timed_out(&chain.slug)), |reading| reading.map_err(Into::into));
             let (after, answer) = match reading {
                 Ok(reading) => {
-                    let (fetched, answer) = self.kept(&chain, hash, question, reading, &mut is_new);
+                    let (fetched, answer) = self.kept(&chain, hash, question, reading, &mut is_new).await;
                     (Some(fetched), answer)
                 }
                 Err(error) => (None, Err(error)),
@@ -164,7 +164,7 @@ impl Reader {
 
     /// Verdict and facts are cached as those of single readings are, except for facts in which no wallet has a part: of a block that is searched for a
     /// few wallets, most are never asked for again.
-    fn kept(
+    async fn kept(
         &self,
         chain: &Chain,
         hash: TxHash,
@@ -177,6 +177,9 @@ impl Reader {
         let (pinned, row) = (Some(chain.slug.as_str()), Arc::new(answer));
         if std::mem::take(is_new) || has_learned {
             self.cache.keep_facts(hash, pinned, &fetched);
+        }
+        if let Some(keeper) = &self.keeper {
+            keeper.keep(fetched.facts(), question.wallet).await;
         }
         self.cache.keep_verdict(hash, pinned, question, &fetched, &row);
         (fetched, Ok(row))

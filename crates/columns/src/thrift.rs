@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use super::{TableError, fault};
+use super::{ColumnsError, fault};
 
 /// Fields within fields; Parquet itself has seven.
 const DEPTH_MAX: usize = 16;
@@ -22,10 +22,10 @@ pub(super) enum Seen<'a> {
 }
 
 /// Whoever sees the fields: each place is the numbers of the fields that lead to it.
-pub(super) type See<'a> = &'a mut dyn FnMut(&[i16], Seen<'_>) -> Result<(), TableError>;
+pub(super) type See<'a> = &'a mut dyn FnMut(&[i16], Seen<'_>) -> Result<(), ColumnsError>;
 
 /// Reads one structure of at most so many bytes. Nothing is allocated by what it claims, and the work is linear in the bytes that are there.
-pub(super) fn walk(input: &mut dyn Read, bytes_max: u64, see: See<'_>) -> Result<(), TableError> {
+pub(super) fn walk(input: &mut dyn Read, bytes_max: u64, see: See<'_>) -> Result<(), ColumnsError> {
     let mut walker = Walker { input, left: bytes_max, path: Vec::new(), see };
     walker.structure(0)
 }
@@ -38,7 +38,7 @@ struct Walker<'a> {
 }
 
 impl Walker<'_> {
-    fn structure(&mut self, depth: usize) -> Result<(), TableError> {
+    fn structure(&mut self, depth: usize) -> Result<(), ColumnsError> {
         if depth > DEPTH_MAX {
             return Err(fault("its metadata is nested too deeply"));
         }
@@ -65,7 +65,7 @@ impl Walker<'_> {
         }
     }
 
-    fn value(&mut self, kind: u8, depth: usize) -> Result<(), TableError> {
+    fn value(&mut self, kind: u8, depth: usize) -> Result<(), ColumnsError> {
         match kind {
             1 | 2 => {
                 let truth = self.byte()? == 1;
@@ -88,7 +88,7 @@ impl Walker<'_> {
         }
     }
 
-    fn list(&mut self, depth: usize) -> Result<(), TableError> {
+    fn list(&mut self, depth: usize) -> Result<(), ColumnsError> {
         if depth > DEPTH_MAX {
             return Err(fault("its metadata is nested too deeply"));
         }
@@ -104,7 +104,7 @@ impl Walker<'_> {
         Ok(())
     }
 
-    fn bytes(&mut self) -> Result<(), TableError> {
+    fn bytes(&mut self) -> Result<(), ColumnsError> {
         let length = self.varint()?;
         if length > KEPT_BYTES_MAX {
             self.skip(length)?;
@@ -118,18 +118,18 @@ impl Walker<'_> {
         (self.see)(&self.path, Seen::Bytes(&bytes))
     }
 
-    fn skip(&mut self, length: u64) -> Result<(), TableError> {
+    fn skip(&mut self, length: u64) -> Result<(), ColumnsError> {
         self.spend(length)?;
         let skipped = io::copy(&mut (&mut *self.input).take(length), &mut io::sink())?;
         if skipped == length { Ok(()) } else { Err(ended()) }
     }
 
-    fn zigzag(&mut self) -> Result<i64, TableError> {
+    fn zigzag(&mut self) -> Result<i64, ColumnsError> {
         let value = self.varint()?;
         Ok((value >> 1).cast_signed() ^ (value & 1).cast_signed().wrapping_neg())
     }
 
-    fn varint(&mut self) -> Result<u64, TableError> {
+    fn varint(&mut self) -> Result<u64, ColumnsError> {
         let mut value = 0_u64;
         for shift in (0..u64::BITS).step_by(7) {
             let byte = self.byte()?;
@@ -141,7 +141,7 @@ impl Walker<'_> {
         Err(fault("a number of its metadata is too long"))
     }
 
-    fn byte(&mut self) -> Result<u8, TableError> {
+    fn byte(&mut self) -> Result<u8, ColumnsError> {
         self.spend(1)?;
         let mut byte = [0];
         match self.input.read_exact(&mut byte) {
@@ -151,12 +151,12 @@ impl Walker<'_> {
         }
     }
 
-    fn spend(&mut self, bytes: u64) -> Result<(), TableError> {
+    fn spend(&mut self, bytes: u64) -> Result<(), ColumnsError> {
         self.left = self.left.checked_sub(bytes).ok_or_else(|| fault("its metadata does not end"))?;
         Ok(())
     }
 }
 
-fn ended() -> TableError {
+fn ended() -> ColumnsError {
     fault("it ends in the middle of its metadata")
 }

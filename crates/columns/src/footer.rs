@@ -3,71 +3,107 @@
 use std::io::{Read, Seek, SeekFrom};
 
 use super::thrift::{Seen, walk};
-use super::{MAGIC, TableError, fault};
-use crate::asked::{COLUMNS_MAX, Extent, ROWS_MAX};
+use super::{ColumnsError, Limits, MAGIC, fault};
 
 /// A table of a thousand row groups and thirty columns has about 5 MiB.
 const FOOTER_BYTES_MAX: u64 = 16 << 20;
 /// The length of the footer, and the magic again.
 const TAIL_BYTES: u64 = 8;
-/// Columns and the groups that they are nested in.
-const SCHEMA_ELEMENTS_MAX: usize = 4 * COLUMNS_MAX;
+/// Columns and the groups that they are nested in, for each column that may be.
+const SCHEMA_ELEMENTS_PER_COLUMN_MAX: usize = 4;
 const ROW_GROUPS_MAX: usize = 10_000;
 /// Columns of all row groups together.
 const CHUNKS_MAX: usize = 100_000;
 /// The magic of a file whose footer is encrypted.
 const MAGIC_ENCRYPTED: [u8; 4] = *b"PARE";
-/// Bytes of an EVM hash and an EVM address, as some tables hold them.
-const HASH_BYTES: usize = 32;
-const ADDRESS_BYTES: usize = 20;
 
 #[derive(Debug)]
-pub(super) struct Footer {
-    pub(super) columns: Vec<Column>,
-    pub(super) groups: Vec<Group>,
+pub struct Footer {
+    pub columns: Vec<Column>,
+    pub groups: Vec<Group>,
 }
 
-#[derive(Debug)]
-pub(super) struct Column {
-    pub(super) name: String,
-    /// None where it holds neither text nor hashes, or is nested.
-    pub(super) kind: Option<Kind>,
+#[derive(Debug, Clone)]
+pub struct Column {
+    pub name: String,
+    /// None where it holds something else than is read here, or is nested.
+    pub kind: Option<Kind>,
     /// Whether a row may have nothing there.
-    pub(super) is_optional: bool,
+    pub is_optional: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
     Text,
     /// Text or raw bytes: the column does not say which.
     Bytes,
     /// Raw bytes of this length.
     Fixed(usize),
+    Truth,
+    /// A whole number of 32 or of 64 bits.
+    Short,
+    Long,
+    /// Since 1970.
+    Time(TimeUnit),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimeUnit {
+    Milliseconds,
+    Microseconds,
+    Nanoseconds,
 }
 
 impl Kind {
-    /// Whether a value of so many bytes may be a hash or an address as it is.
-    pub(super) fn is_raw(bytes: usize) -> bool {
-        bytes == HASH_BYTES || bytes == ADDRESS_BYTES
+    /// Values are bytes, and not numbers.
+    pub fn is_bytes(self) -> bool {
+        matches!(self, Self::Text | Self::Bytes | Self::Fixed(_))
+    }
+
+    /// What every value takes in a page, where that is fixed.
+    pub(super) fn width(self) -> Option<usize> {
+        match self {
+            Self::Text | Self::Bytes | Self::Truth => None,
+            Self::Fixed(length) => Some(length),
+            Self::Short => Some(4),
+            Self::Long | Self::Time(_) => Some(8),
+        }
     }
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Group {
-    pub(super) rows: usize,
+pub struct Group {
+    pub rows: usize,
     /// One for each column.
-    pub(super) chunks: Vec<Chunk>,
+    pub chunks: Vec<Chunk>,
 }
 
 /// The part of a column that belongs to one row group.
 #[derive(Debug, Default)]
-pub(super) struct Chunk {
-    pub(super) codec: i64,
-    pub(super) start: u64,
-    pub(super) bytes: u64,
+pub struct Chunk {
+    pub codec: i64,
+    pub start: u64,
+    pub bytes: u64,
 }
 
-pub(super) fn read(table: &mut (impl Read + Seek), length: u64, extent: Extent) -> Result<Footer, TableError> {
+impl Footer {
+    /// Of a file of so many bytes.
+    pub fn read(table: &mut (impl Read + Seek), length: u64, limits: &Limits) -> Result<Self, ColumnsError> {
+        let (bytes, footer_length) = bytes(table, length)?;
+        let mut draft = Draft { columns_max: limits.columns_max, ..Draft::default() };
+        walk(&mut bytes.as_slice(), footer_length, &mut |path, seen| draft.see(path, &seen))?;
+        let footer = Self { columns: columns(&draft.elements, limits.columns_max)?, groups: draft.groups };
+        is_whole(&footer, length, limits.rows_max)?;
+        Ok(footer)
+    }
+
+    pub fn rows(&self) -> usize {
+        self.groups.iter().fold(0, |rows, group| rows.saturating_add(group.rows))
+    }
+}
+
+/// The bytes of the footer, and how many it says there are.
+fn bytes(table: &mut (impl Read + Seek), length: u64) -> Result<(Vec<u8>, u64), ColumnsError> {
     let tail_start = length.checked_sub(TAIL_BYTES).ok_or_else(|| fault("it has no end"))?;
     table.seek(SeekFrom::Start(tail_start))?;
     let (mut footer_length, mut magic) = ([0; 4], [0; 4]);
@@ -86,16 +122,13 @@ pub(super) fn read(table: &mut (impl Read + Seek), length: u64, extent: Extent) 
     table.seek(SeekFrom::Start(start))?;
     let mut bytes = Vec::new();
     table.take(footer_length).read_to_end(&mut bytes)?;
-    let mut draft = Draft::default();
-    walk(&mut bytes.as_slice(), footer_length, &mut |path, seen| draft.see(path, &seen))?;
-    let footer = Footer { columns: columns(&draft.elements)?, groups: draft.groups };
-    is_whole(&footer, length, extent)?;
-    Ok(footer)
+    Ok((bytes, footer_length))
 }
 
 /// The footer as far as it was read.
 #[derive(Default)]
 struct Draft {
+    columns_max: usize,
     elements: Vec<Element>,
     groups: Vec<Group>,
     chunks_count: usize,
@@ -112,6 +145,7 @@ struct Element {
     repetition: i64,
     children: i64,
     is_text: bool,
+    time: Option<TimeUnit>,
     /// It is annotated as something else: a decimal, a date, …
     is_other: bool,
 }
@@ -119,11 +153,12 @@ struct Element {
 impl Draft {
     /// The numbers are those of `parquet.thrift`: `FileMetaData` is the root, 2 its `schema`, 4 its `row_groups`, 4.1 their `columns`, 4.1.3 the
     /// `meta_data` of one.
-    fn see(&mut self, path: &[i16], seen: &Seen<'_>) -> Result<(), TableError> {
+    fn see(&mut self, path: &[i16], seen: &Seen<'_>) -> Result<(), ColumnsError> {
         match (path, seen) {
             ([2], Seen::Begin) => {
-                if self.elements.len() >= SCHEMA_ELEMENTS_MAX {
-                    return Err(fault(format!("its schema has more than {SCHEMA_ELEMENTS_MAX} elements")));
+                let most = self.columns_max.saturating_mul(SCHEMA_ELEMENTS_PER_COLUMN_MAX);
+                if self.elements.len() >= most {
+                    return Err(fault(format!("its schema has more than {most} elements")));
                 }
                 self.elements.push(Element::default());
             }
@@ -169,18 +204,19 @@ impl Draft {
         Ok(())
     }
 
-    fn group(&mut self) -> Result<&mut Group, TableError> {
+    fn group(&mut self) -> Result<&mut Group, ColumnsError> {
         self.groups.last_mut().ok_or_else(|| fault("it has no row groups"))
     }
 
-    fn chunk(&mut self) -> Result<&mut Chunk, TableError> {
+    fn chunk(&mut self) -> Result<&mut Chunk, ColumnsError> {
         self.group()?.chunks.last_mut().ok_or_else(|| fault("a row group has no columns"))
     }
 }
 
 impl Element {
-    /// The fields of `SchemaElement`: 6 is `converted_type`, 10 the union `logicalType`, whose members 1, 4 and 12 are text.
-    fn see(&mut self, path: &[i16], seen: &Seen<'_>) -> Result<(), TableError> {
+    /// The fields of `SchemaElement`: 6 is `converted_type`, 10 the union `logicalType`, whose members 1, 4 and 12 are text, 8 is a time with its unit
+    /// and 10 a whole number.
+    fn see(&mut self, path: &[i16], seen: &Seen<'_>) -> Result<(), ColumnsError> {
         match (path, seen) {
             ([_, 1], Seen::Integer(physical)) => self.physical = Some(*physical),
             ([_, 2], Seen::Integer(length)) => self.length = *length,
@@ -189,8 +225,19 @@ impl Element {
             ([_, 4], Seen::LongBytes) => return Err(fault("the name of a column is too long")),
             ([_, 5], Seen::Integer(children)) => self.children = *children,
             ([_, 6], Seen::Integer(UTF8 | ENUM | JSON)) => self.is_text = true,
+            ([_, 6], Seen::Integer(TIMESTAMP_MILLIS)) => self.time = Some(TimeUnit::Milliseconds),
+            ([_, 6], Seen::Integer(TIMESTAMP_MICROS)) => self.time = Some(TimeUnit::Microseconds),
+            ([_, 6], Seen::Integer(UINT_8..=INT_64)) => {}
             ([_, 6], Seen::Integer(_)) => self.is_other = true,
             ([_, 10, 1 | 4 | 12], Seen::Begin) => self.is_text = true,
+            ([_, 10, 8, 2, unit], Seen::Begin) => {
+                self.time = match unit {
+                    1 => Some(TimeUnit::Milliseconds),
+                    2 => Some(TimeUnit::Microseconds),
+                    _ => Some(TimeUnit::Nanoseconds),
+                }
+            }
+            ([_, 10, 8 | 10], Seen::Begin) => {}
             ([_, 10, _], Seen::Begin) => self.is_other = true,
             _ => {}
         }
@@ -198,18 +245,28 @@ impl Element {
     }
 
     fn kind(&self) -> Option<Kind> {
-        match self.physical? {
-            BYTE_ARRAY if self.is_text => Some(Kind::Text),
-            BYTE_ARRAY if !self.is_other => Some(Kind::Bytes),
-            FIXED_LEN_BYTE_ARRAY if !self.is_other && !self.is_text => {
-                usize::try_from(self.length).ok().filter(|length| Kind::is_raw(*length)).map(Kind::Fixed)
+        if self.is_other {
+            return None;
+        }
+        match (self.physical?, self.time) {
+            (BYTE_ARRAY, None) if self.is_text => Some(Kind::Text),
+            (BYTE_ARRAY, None) => Some(Kind::Bytes),
+            (FIXED_LEN_BYTE_ARRAY, None) if !self.is_text => {
+                usize::try_from(self.length).ok().filter(|length| *length > 0).map(Kind::Fixed)
             }
+            (BOOLEAN, None) => Some(Kind::Truth),
+            (INT32, None) => Some(Kind::Short),
+            (INT64, None) => Some(Kind::Long),
+            (INT64, Some(unit)) => Some(Kind::Time(unit)),
             _ => None,
         }
     }
 }
 
-/// Of `parquet.thrift`: kinds of columns, repetitions, and what text is annotated as.
+/// Of `parquet.thrift`: kinds of columns, repetitions, and what text, times and numbers are annotated as.
+const BOOLEAN: i64 = 0;
+const INT32: i64 = 1;
+const INT64: i64 = 2;
 const BYTE_ARRAY: i64 = 6;
 const FIXED_LEN_BYTE_ARRAY: i64 = 7;
 const REQUIRED: i64 = 0;
@@ -217,9 +274,13 @@ const OPTIONAL: i64 = 1;
 const UTF8: i64 = 0;
 const ENUM: i64 = 4;
 const JSON: i64 = 19;
+const TIMESTAMP_MILLIS: i64 = 9;
+const TIMESTAMP_MICROS: i64 = 10;
+const UINT_8: i64 = 11;
+const INT_64: i64 = 18;
 
 /// The leaves of the schema, which is a tree in the order of a walk through it: each element says how many follow below it.
-fn columns(elements: &[Element]) -> Result<Vec<Column>, TableError> {
+fn columns(elements: &[Element], columns_max: usize) -> Result<Vec<Column>, ColumnsError> {
     let (root, below) = elements.split_first().ok_or_else(|| fault("it has no schema"))?;
     let mut open = vec![root.children];
     let mut columns = Vec::new();
@@ -234,8 +295,8 @@ fn columns(elements: &[Element]) -> Result<Vec<Column>, TableError> {
             open.push(element.children);
             continue;
         }
-        if columns.len() >= COLUMNS_MAX {
-            return Err(fault(format!("it has more than {COLUMNS_MAX} columns")));
+        if columns.len() >= columns_max {
+            return Err(fault(format!("it has more than {columns_max} columns")));
         }
         let is_one = is_flat && matches!(element.repetition, REQUIRED | OPTIONAL);
         columns.push(Column {
@@ -247,10 +308,9 @@ fn columns(elements: &[Element]) -> Result<Vec<Column>, TableError> {
     Ok(columns)
 }
 
-fn is_whole(footer: &Footer, length: u64, extent: Extent) -> Result<(), TableError> {
-    let rows = footer.groups.iter().fold(0_usize, |rows, group| rows.saturating_add(group.rows));
-    if extent == Extent::Bounded && rows > ROWS_MAX {
-        return Err(TableError::TooManyRows);
+fn is_whole(footer: &Footer, length: u64, rows_max: usize) -> Result<(), ColumnsError> {
+    if footer.rows() > rows_max {
+        return Err(ColumnsError::TooManyRows(rows_max));
     }
     for group in &footer.groups {
         if group.chunks.len() != footer.columns.len() {
@@ -264,6 +324,6 @@ fn is_whole(footer: &Footer, length: u64, extent: Extent) -> Result<(), TableErr
     Ok(())
 }
 
-fn counted(integer: i64) -> Result<u64, TableError> {
+fn counted(integer: i64) -> Result<u64, ColumnsError> {
     u64::try_from(integer).map_err(|_| fault("a place in the file is negative"))
 }

@@ -1,18 +1,21 @@
-//! The values of a page, in each of the encodings that text is written in.
+//! The values of a page, in each of the encodings that text and numbers are written in.
 
 use std::ops::Range;
 use std::vec;
 
-use super::{TableError, fault};
-use crate::asked::{ROW_BYTES_MAX, ROWS_MAX};
+use super::footer::Kind;
+use super::{ColumnsError, fault};
 
 /// Values of one block of deltas. Writers have 128 or 1,024.
 const BLOCK_VALUES_MAX: u64 = 1 << 16;
+/// Writers stop at a page of 1 MiB, which has room for a quarter of that.
+const DICTIONARY_ENTRIES_MAX: usize = 1_000_000;
 
 /// The encodings of `parquet.thrift`.
 pub(super) const PLAIN: i64 = 0;
 pub(super) const PLAIN_DICTIONARY: i64 = 2;
 pub(super) const RLE: i64 = 3;
+const DELTA_BINARY_PACKED: i64 = 5;
 const DELTA_LENGTH_BYTE_ARRAY: i64 = 6;
 const DELTA_BYTE_ARRAY: i64 = 7;
 const RLE_DICTIONARY: i64 = 8;
@@ -30,19 +33,28 @@ pub(super) enum Values {
     Lengths { lengths: vec::IntoIter<i64>, at: usize },
     /// How much each has of the one before, then what it adds.
     Prefixes { prefixes: vec::IntoIter<i64>, lengths: vec::IntoIter<i64>, at: usize, value: Vec<u8> },
+    /// Whole numbers as differences.
+    Differences(vec::IntoIter<i64>),
+    /// Truths, a bit each.
+    Bits { bit: usize },
+    /// Truths in runs.
+    Truths(Runs),
 }
 
 impl Values {
-    /// `count` is how many there are at most, `fixed` the length that all have.
-    pub(super) fn new(
-        encoding: i64,
-        fixed: Option<usize>,
-        bytes: &[u8],
-        at: usize,
-        count: usize,
-    ) -> Result<Self, TableError> {
+    /// `count` is how many there are at most.
+    pub(super) fn new(encoding: i64, kind: Kind, bytes: &[u8], at: usize, count: usize) -> Result<Self, ColumnsError> {
         let mut at = at;
-        match (encoding, fixed) {
+        match (encoding, kind.width()) {
+            (PLAIN, _) if kind == Kind::Truth => Ok(Self::Bits { bit: at.saturating_mul(8) }),
+            (RLE, _) if kind == Kind::Truth => {
+                // Their length comes first.
+                taken(bytes, &mut at, 4)?;
+                Ok(Self::Truths(Runs::new(1, at..bytes.len())?))
+            }
+            (DELTA_BINARY_PACKED, Some(_)) if !kind.is_bytes() => {
+                Ok(Self::Differences(deltas(bytes, &mut at, count)?.into_iter()))
+            }
             (PLAIN, None) => Ok(Self::Plain { at }),
             (PLAIN, Some(length)) => Ok(Self::Fixed { at, length }),
             (PLAIN_DICTIONARY | RLE_DICTIONARY, _) => {
@@ -53,12 +65,12 @@ impl Values {
                 let lengths = deltas(bytes, &mut at, count)?.into_iter();
                 Ok(Self::Lengths { lengths, at })
             }
-            (DELTA_BYTE_ARRAY, _) => {
+            (DELTA_BYTE_ARRAY, _) if kind.is_bytes() => {
                 let prefixes = deltas(bytes, &mut at, count)?.into_iter();
                 let lengths = deltas(bytes, &mut at, count)?.into_iter();
                 Ok(Self::Prefixes { prefixes, lengths, at, value: Vec::new() })
             }
-            _ => Err(fault(format!("it has the encoding {encoding}, which text is not written in"))),
+            _ => Err(fault(format!("it has the encoding {encoding}, which is not read here"))),
         }
     }
 
@@ -66,7 +78,8 @@ impl Values {
         &'a mut self,
         bytes: &'a [u8],
         dictionary: Option<&'a Dictionary>,
-    ) -> Result<&'a [u8], TableError> {
+        bytes_max: usize,
+    ) -> Result<&'a [u8], ColumnsError> {
         match self {
             Self::Plain { at } => {
                 let range = plain(bytes, at)?;
@@ -86,10 +99,29 @@ impl Values {
                 }
                 value.truncate(kept);
                 value.extend_from_slice(taken(bytes, at, length(lengths)?)?);
-                if value.len() > ROW_BYTES_MAX {
-                    return Err(fault(format!("a value is longer than {ROW_BYTES_MAX} bytes")));
+                if value.len() > bytes_max {
+                    return Err(fault(format!("a value is longer than {bytes_max} bytes")));
                 }
                 Ok(value)
+            }
+            Self::Differences(_) | Self::Bits { .. } | Self::Truths(_) => Err(fault("it holds numbers")),
+        }
+    }
+
+    pub(super) fn next_number(&mut self, bytes: &[u8], dictionary: Option<&Dictionary>) -> Result<i64, ColumnsError> {
+        match self {
+            Self::Differences(numbers) => numbers.next().ok_or_else(short),
+            Self::Bits { bit } => bits(bytes, bit, 1).map(u64::cast_signed),
+            Self::Truths(runs) => runs.next(bytes).map(u64::cast_signed),
+            Self::Plain { .. }
+            | Self::Fixed { .. }
+            | Self::Numbers(_)
+            | Self::Lengths { .. }
+            | Self::Prefixes { .. } => {
+                let value = self.next(bytes, dictionary, size_of::<i64>())?;
+                let short = || value.try_into().map(i32::from_le_bytes).map(i64::from);
+                let long = || value.try_into().map(i64::from_le_bytes);
+                short().or_else(|_| long()).map_err(|_| fault("it holds no number"))
             }
         }
     }
@@ -103,9 +135,10 @@ pub(super) struct Dictionary {
 }
 
 impl Dictionary {
-    pub(super) fn new(bytes: Vec<u8>, fixed: Option<usize>, count: u64) -> Result<Self, TableError> {
-        let count = usize::try_from(count).ok().filter(|count| *count <= ROWS_MAX);
-        let count = count.ok_or_else(|| fault(format!("its dictionary has more than {ROWS_MAX} entries")))?;
+    pub(super) fn new(bytes: Vec<u8>, fixed: Option<usize>, count: u64) -> Result<Self, ColumnsError> {
+        let count = usize::try_from(count).ok().filter(|count| *count <= DICTIONARY_ENTRIES_MAX);
+        let most = DICTIONARY_ENTRIES_MAX;
+        let count = count.ok_or_else(|| fault(format!("its dictionary has more than {most} entries")))?;
         let mut at = 0_usize;
         let mut entries = Vec::new();
         for _ in 0..count {
@@ -140,14 +173,14 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    pub(super) fn new(width: usize, bytes: Range<usize>) -> Result<Self, TableError> {
+    pub(super) fn new(width: usize, bytes: Range<usize>) -> Result<Self, ColumnsError> {
         if width > 32 {
             return Err(fault(format!("numbers of {width} bits are too wide")));
         }
         Ok(Self { width, at: bytes.start, end: bytes.end, repeated: 0, number: 0, packed: 0, bit: 0 })
     }
 
-    pub(super) fn next(&mut self, bytes: &[u8]) -> Result<u64, TableError> {
+    pub(super) fn next(&mut self, bytes: &[u8]) -> Result<u64, ColumnsError> {
         let bytes = bytes.get(..self.end).ok_or_else(short)?;
         while self.repeated == 0 && self.packed == 0 {
             let head = varint(bytes, &mut self.at)?;
@@ -173,7 +206,7 @@ impl Runs {
 }
 
 /// Numbers that are written as differences, in blocks of small blocks, each of which has a width of its own.
-fn deltas(bytes: &[u8], at: &mut usize, count_max: usize) -> Result<Vec<i64>, TableError> {
+fn deltas(bytes: &[u8], at: &mut usize, count_max: usize) -> Result<Vec<i64>, ColumnsError> {
     let (block, parts) = (varint(bytes, at)?, varint(bytes, at)?);
     let count = usize::try_from(varint(bytes, at)?).ok().filter(|count| *count <= count_max);
     let count = count.ok_or_else(|| fault("a page has more lengths than values"))?;
@@ -206,7 +239,7 @@ fn deltas(bytes: &[u8], at: &mut usize, count_max: usize) -> Result<Vec<i64>, Ta
 }
 
 /// The place of a value with its length before it.
-fn plain(bytes: &[u8], at: &mut usize) -> Result<Range<usize>, TableError> {
+fn plain(bytes: &[u8], at: &mut usize) -> Result<Range<usize>, ColumnsError> {
     let length = taken(bytes, at, 4)?;
     let length = length.iter().rev().fold(0_usize, |length, byte| (length << 8) | usize::from(*byte));
     let start = *at;
@@ -214,20 +247,20 @@ fn plain(bytes: &[u8], at: &mut usize) -> Result<Range<usize>, TableError> {
     Ok(start..*at)
 }
 
-fn taken<'a>(bytes: &'a [u8], at: &mut usize, length: usize) -> Result<&'a [u8], TableError> {
+fn taken<'a>(bytes: &'a [u8], at: &mut usize, length: usize) -> Result<&'a [u8], ColumnsError> {
     let end = at.checked_add(length).ok_or_else(short)?;
     let part = bytes.get(*at..end).ok_or_else(short)?;
     *at = end;
     Ok(part)
 }
 
-fn length(lengths: &mut vec::IntoIter<i64>) -> Result<usize, TableError> {
+fn length(lengths: &mut vec::IntoIter<i64>) -> Result<usize, ColumnsError> {
     let length = lengths.next().ok_or_else(short)?;
     usize::try_from(length).map_err(|_| fault("a length is negative"))
 }
 
 /// The next so many bits, the lowest first.
-fn bits(bytes: &[u8], bit: &mut usize, width: usize) -> Result<u64, TableError> {
+fn bits(bytes: &[u8], bit: &mut usize, width: usize) -> Result<u64, ColumnsError> {
     if width > 64 {
         return Err(fault(format!("numbers of {width} bits are too wide")));
     }
@@ -240,7 +273,7 @@ fn bits(bytes: &[u8], bit: &mut usize, width: usize) -> Result<u64, TableError> 
     u64::try_from(number).map_err(|_| short())
 }
 
-fn varint(bytes: &[u8], at: &mut usize) -> Result<u64, TableError> {
+fn varint(bytes: &[u8], at: &mut usize) -> Result<u64, ColumnsError> {
     let mut value = 0_u64;
     for shift in (0..u64::BITS).step_by(7) {
         let byte = taken(bytes, at, 1)?.first().copied().unwrap_or_default();
@@ -256,6 +289,6 @@ fn zigzag(value: u64) -> i64 {
     (value >> 1).cast_signed() ^ (value & 1).cast_signed().wrapping_neg()
 }
 
-pub(super) fn short() -> TableError {
+pub(super) fn short() -> ColumnsError {
     fault("a page ends before its last value")
 }

@@ -1,9 +1,8 @@
 //! The pages of one column of a row group, and the cells in them.
 
-use std::borrow::Cow;
-use std::cell::{Cell, RefCell};
-use std::fmt::Write as _;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use flate2::read::MultiGzDecoder;
 use ruzstd::decoding::FrameDecoder;
@@ -11,8 +10,7 @@ use ruzstd::decoding::FrameDecoder;
 use super::footer::{Chunk, Column, Kind};
 use super::thrift::{Seen, walk};
 use super::values::{Dictionary, PLAIN, PLAIN_DICTIONARY, RLE, Runs, Values, short};
-use super::{TableError, fault};
-use crate::asked::{Extent, ROW_BYTES_MAX, shown};
+use super::{ColumnsError, Limits, fault};
 
 const BUFFER_BYTES: usize = 64 << 10;
 /// It holds statistics too, which writers leave out for values of more than 4 KiB.
@@ -20,9 +18,7 @@ const PAGE_HEADER_BYTES_MAX: u64 = 64 << 10;
 /// Packed, and unpacked. Most writers have pages of 1 MiB; fastparquet writes one for a whole column, which is 88 MiB for the longest hashes and the
 /// most rows that a table may have.
 const PAGE_BYTES_MAX: u64 = 96 << 20;
-/// Read, unpacked and looked at over the whole table, so that a small file is no work for hours: a million rows of hash, chain and wallet
-/// are below half of it.
-const TABLE_BYTES_MAX: u64 = 1 << 30;
+const USUAL_PAGE_BYTES: usize = 1 << 20;
 /// What a page costs beside its bytes.
 const PAGE_COST_BYTES: usize = 64;
 /// The window that RFC 8878 advises every decoder of zstd to support.
@@ -39,35 +35,41 @@ const GZIP: i64 = 2;
 const ZSTD: i64 = 6;
 const OTHER_CODECS: [(i64, &str); 4] = [(3, "LZO"), (4, "Brotli"), (5, "LZ4"), (7, "LZ4")];
 
-/// How many bytes of the table may still be worked on.
+/// How many bytes of the table may still be read, unpacked and looked at, so that a small file is no work for hours.
 #[derive(Debug)]
-pub(super) struct Budget(Cell<u64>);
+pub struct Budget {
+    left: AtomicU64,
+    whole: u64,
+}
 
 impl Budget {
-    pub(super) fn new(extent: Extent) -> Self {
-        Self(Cell::new(if extent == Extent::Bounded { TABLE_BYTES_MAX } else { u64::MAX }))
+    pub fn new(bytes: u64) -> Self {
+        Self { left: AtomicU64::new(bytes), whole: bytes }
     }
 
-    fn spend(&self, bytes: usize) -> Result<(), TableError> {
-        let left = self.0.get().checked_sub(u64::try_from(bytes).unwrap_or(u64::MAX));
-        let left = left.ok_or_else(|| fault(format!("its columns unpack to more than {TABLE_BYTES_MAX} bytes")))?;
-        self.0.set(left);
-        Ok(())
+    pub fn spend(&self, bytes: usize) -> Result<(), ColumnsError> {
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        let spent = |left: u64| left.checked_sub(bytes);
+        let left = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spent);
+        left.map(drop).map_err(|_| fault(format!("its columns unpack to more than {} bytes", self.whole)))
     }
 }
 
 /// Reads one cell after another. It holds one page at a time, and the dictionary.
 #[derive(Debug)]
-pub(super) struct ColumnReader<'a, R> {
-    column: &'a Column,
+pub struct ColumnReader<R> {
+    column: Column,
     kind: Kind,
     codec: i64,
-    input: BufReader<Section<'a, R>>,
-    budget: &'a Budget,
+    input: BufReader<Section<R>>,
+    budget: Arc<Budget>,
+    cell_bytes_max: usize,
     /// Rows of the row group whose page was not read yet.
     rows_left: usize,
     dictionary: Option<Dictionary>,
     page: Page,
+    /// The last page as it was in the file: its room is used again.
+    packed: Vec<u8>,
 }
 
 /// Rows of a column that are unpacked.
@@ -80,85 +82,106 @@ struct Page {
     values: Values,
 }
 
-impl<'a, R: Read + Seek> ColumnReader<'a, R> {
-    pub(super) fn new(
-        table: &'a RefCell<R>,
-        (column, kind): (&'a Column, Kind),
-        chunk: &Chunk,
-        rows: usize,
-        budget: &'a Budget,
+impl<R: Read + Seek> ColumnReader<R> {
+    /// A column's part of a row group of so many rows.
+    pub fn new(
+        table: &Arc<Mutex<R>>,
+        (column, kind): (&Column, Kind),
+        (chunk, rows): (&Chunk, usize),
+        limits: &Limits,
+        budget: &Arc<Budget>,
     ) -> Self {
-        let section = Section { table, at: chunk.start, left: chunk.bytes };
+        let section = Section { table: Arc::clone(table), at: chunk.start, left: chunk.bytes };
         Self {
-            column,
+            column: column.clone(),
             kind,
             codec: chunk.codec,
             input: BufReader::with_capacity(BUFFER_BYTES, section),
-            budget,
+            budget: Arc::clone(budget),
+            cell_bytes_max: limits.cell_bytes_max,
             rows_left: rows,
             dictionary: None,
             page: Page { bytes: Vec::new(), rows_left: 0, levels: None, values: Values::Plain { at: 0 } },
+            packed: Vec::new(),
         }
     }
 
-    /// The cell of the next row as text; `row` is for a person to find it by.
-    pub(super) fn next(&mut self, row: usize) -> Result<Cow<'_, str>, TableError> {
-        let (name, kind) = (&self.column.name, self.kind);
-        let value = self.next_value().map_err(|error| match error {
-            TableError::Parquet(what) => fault(format!("row {row} of column `{}`: {what}", shown(name))),
-            other => other,
-        })?;
-        Ok(value.map_or(Cow::Borrowed(""), |value| text(kind, value)))
+    pub fn kind(&self) -> Kind {
+        self.kind
     }
 
-    fn next_value(&mut self) -> Result<Option<&[u8]>, TableError> {
+    /// The bytes of the next row, where it has any; `row` is for a person to find it by.
+    pub fn next(&mut self, row: usize) -> Result<Option<&[u8]>, ColumnsError> {
+        match self.has_value() {
+            Ok(true) => {}
+            Ok(false) => return Ok(None),
+            Err(error) => return Err(at(row, &self.column, error)),
+        }
+        let (bytes_max, page) = (self.cell_bytes_max, &mut self.page);
+        let value = page.values.next(&page.bytes, self.dictionary.as_ref(), bytes_max);
+        let value = value.map_err(|error| at(row, &self.column, error))?;
+        if value.len() > bytes_max {
+            return Err(at(row, &self.column, fault(format!("it is longer than {bytes_max} bytes"))));
+        }
+        self.budget.spend(value.len()).map_err(|error| at(row, &self.column, error))?;
+        Ok(Some(value))
+    }
+
+    /// The number of the next row, where it has one; of a truth one or zero.
+    pub fn next_number(&mut self, row: usize) -> Result<Option<i64>, ColumnsError> {
+        let number = self.has_value().and_then(|has_value| {
+            let page = &mut self.page;
+            has_value.then(|| page.values.next_number(&page.bytes, self.dictionary.as_ref())).transpose()
+        });
+        number.map_err(|error| at(row, &self.column, error))
+    }
+
+    fn has_value(&mut self) -> Result<bool, ColumnsError> {
         while self.page.rows_left == 0 {
             self.next_page()?;
         }
         let page = &mut self.page;
         page.rows_left = page.rows_left.saturating_sub(1);
-        if let Some(levels) = &mut page.levels
-            && levels.next(&page.bytes)? == 0
-        {
-            return Ok(None);
+        match &mut page.levels {
+            Some(levels) => Ok(levels.next(&page.bytes)? != 0),
+            None => Ok(true),
         }
-        let value = page.values.next(&page.bytes, self.dictionary.as_ref())?;
-        if value.len() > ROW_BYTES_MAX {
-            return Err(fault(format!("it is longer than {ROW_BYTES_MAX} bytes")));
-        }
-        self.budget.spend(value.len())?;
-        Ok(Some(value))
     }
 
-    fn next_page(&mut self) -> Result<(), TableError> {
+    fn next_page(&mut self) -> Result<(), ColumnsError> {
         if self.input.fill_buf()?.is_empty() {
             return Err(fault("the column has fewer rows than its row group"));
         }
         let header = Header::read(&mut self.input)?;
-        let packed = self.packed(&header)?;
+        self.read_packed(&header)?;
         match header.kind {
             DATA_PAGE => {
-                let bytes = unpacked(self.codec, packed, header.unpacked_bytes)?;
+                let mut bytes = std::mem::take(&mut self.page.bytes);
+                bytes.clear();
+                unpack(self.codec, &self.packed, header.unpacked_bytes, &mut bytes)?;
                 self.open(bytes, &header.data, None)
             }
             DATA_PAGE_V2 => {
-                let mut packed = packed;
                 let details = &header.data_v2;
                 // The levels come first, and are never packed.
-                let levels = usize::try_from(details.levels_bytes).ok().filter(|length| *length <= packed.len());
-                let levels = levels.filter(|_| details.repetitions_bytes == 0).ok_or_else(short)?;
-                let rest = packed.split_off(levels);
+                let levels = usize::try_from(details.levels_bytes).ok().filter(|_| details.repetitions_bytes == 0);
+                let levels = levels.ok_or_else(short)?;
+                let (told, packed) = self.packed.split_at_checked(levels).ok_or_else(short)?;
                 let codec = if details.is_packed { self.codec } else { UNCOMPRESSED };
-                let left = header.unpacked_bytes.saturating_sub(u64::try_from(levels).unwrap_or(u64::MAX));
-                packed.append(&mut unpacked(codec, rest, left)?);
-                self.open(packed, details, Some(levels))
+                let left = header.unpacked_bytes.saturating_sub(details.levels_bytes);
+                let mut bytes = std::mem::take(&mut self.page.bytes);
+                bytes.clear();
+                bytes.extend_from_slice(told);
+                unpack(codec, packed, left, &mut bytes)?;
+                self.open(bytes, details, Some(levels))
             }
             DICTIONARY_PAGE => {
                 if !matches!(header.dictionary.encoding, PLAIN | PLAIN_DICTIONARY) {
                     return Err(fault("its dictionary has an unknown encoding"));
                 }
-                let bytes = unpacked(self.codec, packed, header.unpacked_bytes)?;
-                self.dictionary = Some(Dictionary::new(bytes, self.fixed(), header.dictionary.values)?);
+                let mut bytes = Vec::new();
+                unpack(self.codec, &self.packed, header.unpacked_bytes, &mut bytes)?;
+                self.dictionary = Some(Dictionary::new(bytes, self.kind.width(), header.dictionary.values)?);
                 Ok(())
             }
             INDEX_PAGE => Ok(()),
@@ -167,7 +190,7 @@ impl<'a, R: Read + Seek> ColumnReader<'a, R> {
     }
 
     /// The bytes of a page as they are in the file.
-    fn packed(&mut self, header: &Header) -> Result<Vec<u8>, TableError> {
+    fn read_packed(&mut self, header: &Header) -> Result<(), ColumnsError> {
         if header.packed_bytes.max(header.unpacked_bytes) > PAGE_BYTES_MAX {
             let bytes = header.packed_bytes.max(header.unpacked_bytes);
             return Err(fault(format!("it has a page of {bytes} bytes; at most {PAGE_BYTES_MAX} are read")));
@@ -175,13 +198,14 @@ impl<'a, R: Read + Seek> ColumnReader<'a, R> {
         let count = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
         let length = count(header.packed_bytes);
         self.budget.spend(length.saturating_add(count(header.unpacked_bytes)).saturating_add(PAGE_COST_BYTES))?;
-        // Room comes with the bytes, not with what the header says.
-        let mut bytes = Vec::new();
-        (&mut self.input).take(header.packed_bytes).read_to_end(&mut bytes)?;
-        if bytes.len() == length { Ok(bytes) } else { Err(short()) }
+        // Beyond a usual page, room comes with the bytes and not with what the header says.
+        self.packed.clear();
+        self.packed.reserve(length.min(USUAL_PAGE_BYTES));
+        (&mut self.input).take(header.packed_bytes).read_to_end(&mut self.packed)?;
+        if self.packed.len() == length { Ok(()) } else { Err(short()) }
     }
 
-    fn open(&mut self, bytes: Vec<u8>, details: &Details, v2_levels: Option<usize>) -> Result<(), TableError> {
+    fn open(&mut self, bytes: Vec<u8>, details: &Details, v2_levels: Option<usize>) -> Result<(), ColumnsError> {
         let rows = usize::try_from(details.values).ok().filter(|rows| *rows <= self.rows_left);
         let rows = rows.ok_or_else(|| fault("a page has more rows than its row group"))?;
         let levels = match v2_levels {
@@ -204,18 +228,19 @@ impl<'a, R: Read + Seek> ColumnReader<'a, R> {
         // A page without a single value may have no bytes at all.
         let values = match bytes.len() == start {
             true => Values::Plain { at: start },
-            false => Values::new(details.encoding, self.fixed(), &bytes, start, rows)?,
+            false => Values::new(details.encoding, self.kind, &bytes, start, rows)?,
         };
         self.rows_left = self.rows_left.saturating_sub(rows);
         self.page = Page { bytes, rows_left: rows, levels, values };
         Ok(())
     }
+}
 
-    fn fixed(&self) -> Option<usize> {
-        match self.kind {
-            Kind::Fixed(length) => Some(length),
-            Kind::Text | Kind::Bytes => None,
-        }
+/// Where it was found.
+fn at(row: usize, column: &Column, error: ColumnsError) -> ColumnsError {
+    match error {
+        ColumnsError::Fault(what) => ColumnsError::Cell { row, column: column.name.clone(), what },
+        other => other,
     }
 }
 
@@ -249,7 +274,7 @@ impl Default for Details {
 
 impl Header {
     /// The numbers are those of `PageHeader` in `parquet.thrift`: 5 is `data_page_header`, 7 `dictionary_page_header`, 8 `data_page_header_v2`.
-    fn read(input: &mut impl Read) -> Result<Self, TableError> {
+    fn read(input: &mut impl Read) -> Result<Self, ColumnsError> {
         let mut header = Self::default();
         walk(input, PAGE_HEADER_BYTES_MAX, &mut |path, seen| {
             let (data, dictionary, data_v2) = (&mut header.data, &mut header.dictionary, &mut header.data_v2);
@@ -275,76 +300,63 @@ impl Header {
     }
 }
 
-fn counted(integer: i64) -> Result<u64, TableError> {
+fn counted(integer: i64) -> Result<u64, ColumnsError> {
     u64::try_from(integer).map_err(|_| fault("a page has a negative size"))
 }
 
 /// Unpacks to exactly as many bytes as the header says, which are bounded; whatever would unpack to more stops there.
-fn unpacked(codec: i64, packed: Vec<u8>, length: u64) -> Result<Vec<u8>, TableError> {
+fn unpack(codec: i64, packed: &[u8], length: u64, bytes: &mut Vec<u8>) -> Result<(), ColumnsError> {
     let room = usize::try_from(length).unwrap_or(usize::MAX);
-    let mut bytes = Vec::new();
+    let start = bytes.len();
+    let end = start.saturating_add(room);
     match codec {
-        UNCOMPRESSED => return Ok(packed),
+        UNCOMPRESSED => {
+            bytes.extend_from_slice(packed);
+            return Ok(());
+        }
         _ if room == 0 => {}
         SNAPPY => {
-            if snap::raw::decompress_len(&packed).is_ok_and(|told| told == room) {
-                bytes = snap::raw::Decoder::new().decompress_vec(&packed).map_err(|error| broken(&error))?;
+            if snap::raw::decompress_len(packed).is_ok_and(|told| told == room) {
+                bytes.resize(end, 0);
+                let into = bytes.get_mut(start..).unwrap_or_default();
+                snap::raw::Decoder::new().decompress(packed, into).map_err(|error| broken(&error))?;
             }
         }
         GZIP => {
-            MultiGzDecoder::new(packed.as_slice())
-                .take(length.saturating_add(1))
-                .read_to_end(&mut bytes)
-                .map_err(|error| broken(&error))?;
+            let unpacked = MultiGzDecoder::new(packed).take(length.saturating_add(1)).read_to_end(bytes);
+            unpacked.map_err(|error| broken(&error))?;
         }
         ZSTD => {
             let mut decoder = FrameDecoder::new();
             decoder.set_max_window_size(length.max(ZSTD_WINDOW_BYTES_MIN));
-            bytes.resize(room, 0);
-            let written = decoder.decode_all(&packed, &mut bytes).map_err(|error| broken(&error))?;
-            bytes.truncate(written);
+            bytes.resize(end, 0);
+            let into = bytes.get_mut(start..).unwrap_or_default();
+            let written = decoder.decode_all(packed, into).map_err(|error| broken(&error))?;
+            bytes.truncate(start.saturating_add(written));
         }
         other => {
             let name = OTHER_CODECS.iter().find(|(codec, _)| *codec == other).map_or("something unknown", |one| one.1);
             return Err(fault(format!("it is compressed with {name}; Snappy, gzip, zstd and nothing are read")));
         }
     }
-    if bytes.len() == room { Ok(bytes) } else { Err(fault("a page unpacks to another size than it says")) }
+    if bytes.len() == end { Ok(()) } else { Err(fault("a page unpacks to another size than it says")) }
 }
 
-fn broken(error: &dyn std::error::Error) -> TableError {
-    fault(format!("a page cannot be unpacked: {}", shown(&error.to_string())))
-}
-
-/// Hashes and addresses of EVM chains that are raw bytes, as their digits.
-fn text(kind: Kind, value: &[u8]) -> Cow<'_, str> {
-    let is_written = || value.iter().all(|byte| byte.is_ascii_graphic() || *byte == b' ');
-    let is_raw = match kind {
-        Kind::Text => false,
-        Kind::Bytes => Kind::is_raw(value.len()) && !is_written(),
-        Kind::Fixed(_) => true,
-    };
-    if !is_raw {
-        return String::from_utf8_lossy(value);
-    }
-    let mut digits = "0x".to_owned();
-    for byte in value {
-        let _ = write!(digits, "{byte:02x}");
-    }
-    Cow::Owned(digits)
+fn broken(error: &dyn std::error::Error) -> ColumnsError {
+    fault(format!("a page cannot be unpacked: {}", error))
 }
 
 /// A part of the table. Several are read in turns, so each finds its place again.
 #[derive(Debug)]
-struct Section<'a, R> {
-    table: &'a RefCell<R>,
+struct Section<R> {
+    table: Arc<Mutex<R>>,
     at: u64,
     left: u64,
 }
 
-impl<R: Read + Seek> Read for Section<'_, R> {
+impl<R: Read + Seek> Read for Section<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut table = self.table.try_borrow_mut().map_err(io::Error::other)?;
+        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         table.seek(SeekFrom::Start(self.at))?;
         let read = (&mut *table).take(self.left).read(buffer)?;
         let bytes = u64::try_from(read).unwrap_or(u64::MAX);

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use engine::Chain;
 use serde::Deserialize;
+
+use crate::chain::Chain;
 
 const EMBEDDED: &str = include_str!("../../../chains.toml");
 
@@ -94,7 +95,7 @@ fn without(reason: &str, from: &str, to: &str, may_be_shown: fn(&str) -> bool) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::Family;
+    use crate::chain::Family;
 
     #[test]
     fn a_fault_never_shows_what_may_be_a_secret() {
