@@ -46,7 +46,7 @@ pub(crate) use quota::{Asker, QuotaStatus};
 use reader::Sought;
 #[cfg(test)]
 pub(crate) use reader::finish;
-pub(crate) use reader::{Answer, Reader, may_pass};
+pub(crate) use reader::{Answer, BlockReading, BlockRow, Reader, may_pass};
 use readiness::Readiness;
 pub(crate) use repeats::Repeats;
 pub(crate) use request::{BATCH_ITEMS_MAX, BatchRequest, Item, SingleRequest};

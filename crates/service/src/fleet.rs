@@ -12,7 +12,7 @@ mod worker;
 
 use crate::config::{self, Config};
 pub(crate) use jobs::Fleet;
-pub(crate) use message::is_lane;
+pub(crate) use message::{BLOCK_WALLETS_MAX, is_lane};
 pub(crate) use nats::Nats;
 pub(crate) use worker::{Workload, work};
 

@@ -65,6 +65,8 @@ type Fetch = (TxHash, Option<String>);
 /// A fetch that several callers may wait for. Any waiter polls it, so it goes on when the caller who started it hangs up.
 type Fetching = BoxFuture<'static, Result<Fetched, FetchError>>;
 
+pub(crate) use blocks::{BlockReading, BlockRow};
+
 pub(crate) type Answer = Result<Arc<Classification>, ApiError>;
 
 impl Reader {

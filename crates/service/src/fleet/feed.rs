@@ -1,19 +1,20 @@
-//! Puts the transactions of tables into the stream of requests, in batches whose ids follow from the feed and their place in it. How far a feed has come
+//! Puts the transactions of tables, or blocks of a chain, into the stream of requests, in batches whose ids follow from the feed and their place in it. How far a feed has come
 //! is kept in a stream of its own, so that the same feed goes on where it stopped and is not fed twice.
 
+use std::ops::Range;
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
 use books::asked::{self, Asked, Extent, Hints, Understood};
 use bytes::Bytes;
 use engine::Registry;
-use futures_util::StreamExt as _;
+use futures_util::{Stream, StreamExt as _, stream};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
 
-use super::message::{Request, RequestRow, requests_of};
+use super::message::{BlockRequest, Request, RequestRow, requests_of};
 use super::nats::Nats;
 use super::place::Place;
 use super::streams;
@@ -32,12 +33,26 @@ pub(crate) struct Feed {
     pub(crate) column: Option<String>,
     /// The chain of rows that name none.
     pub(crate) chain: Option<String>,
-    pub(crate) wallet: Option<engine::Account>,
+    /// Of tables one at most, for rows that name none; of blocks those that are searched for.
+    pub(crate) wallets: Vec<engine::Account>,
     pub(crate) policy: Option<Value>,
     pub(crate) own_wallets: Vec<String>,
     /// Makes it another feed than an earlier one of the same tables.
     pub(crate) salt: Option<String>,
     pub(crate) explorers: Vec<(String, String)>,
+}
+
+/// Blocks of a chain, the last not among them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Blocks {
+    pub(crate) chain: String,
+    pub(crate) numbers: Range<u64>,
+}
+
+/// What a batch asks for.
+enum Part {
+    Rows(Vec<RequestRow>),
+    Block(BlockRequest),
 }
 
 /// A table, and what tells it from others.
@@ -52,6 +67,7 @@ pub(crate) struct Table {
 /// What a feed came to.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Fed {
+    /// Of tables; what a block holds is known when it is read.
     pub(crate) rows: u64,
     pub(crate) batches: u64,
     /// Batches that an earlier run had fed.
@@ -92,11 +108,11 @@ pub(crate) async fn tables(source: &str) -> anyhow::Result<Vec<Table>> {
 }
 
 impl Feed {
-    /// What tells this feed of this table from any other.
-    fn key(&self, table: &Table) -> String {
-        let Self { lane, column, chain, wallet, policy, own_wallets, salt, explorers: _ } = self;
-        let wallet = wallet.map(|wallet| wallet.to_string());
-        let parts = serde_json::json!([table.mark, lane, column, chain, wallet, policy, own_wallets, salt]);
+    /// What tells this feed of what is fed from any other.
+    fn key(&self, mark: &str) -> String {
+        let Self { lane, column, chain, wallets: _, policy, own_wallets, salt, explorers: _ } = self;
+        let wallets = self.wallets_text();
+        let parts = serde_json::json!([mark, lane, column, chain, wallets, policy, own_wallets, salt]);
         let digest = Sha256::digest(parts.to_string());
         digest.iter().take(12).map(|byte| format!("{byte:02x}")).collect()
     }
@@ -109,7 +125,7 @@ impl Feed {
         table: &Table,
         note: &mut dyn FnMut(u64),
     ) -> anyhow::Result<(Fed, Option<Understood>)> {
-        let key = self.key(table);
+        let key = self.key(&table.mark);
         let known = position(nats, &key).await?;
         if known.is_done {
             return Ok((Fed { skipped: known.batches, ..Fed::default() }, None));
@@ -119,12 +135,33 @@ impl Feed {
         let (feed, slugs) = (self.clone(), Slugs::new(registry));
         let reading = tokio::task::spawn_blocking(move || feed.read(file, &slugs, &ahead));
         let mut fed = Fed { skipped: known.batches, ..Fed::default() };
-        let stored = self.publish(nats, &key, read, &mut fed, note).await;
+        let stored = self.publish(nats, &key, receiving(read).map(Part::Rows), &mut fed, note).await;
         let understood = reading.await?.with_context(|| table.shown.clone())?;
         stored?;
         let batches = fed.skipped.saturating_add(fed.batches);
         keep_position(nats, &key, Position { batches, is_done: true }).await?;
         Ok((fed, Some(understood)))
+    }
+
+    /// Feeds blocks, each as a batch of its own; `note` is told of every one that is stored.
+    pub(crate) async fn blocks(&self, nats: &Nats, blocks: &Blocks, note: &mut dyn FnMut(u64)) -> anyhow::Result<Fed> {
+        let Blocks { chain, numbers } = blocks;
+        let key = self.key(&format!("blocks {chain} {}..{}", numbers.start, numbers.end));
+        let known = position(nats, &key).await?;
+        let mut fed = Fed { skipped: known.batches, ..Fed::default() };
+        if known.is_done {
+            return Ok(fed);
+        }
+        let wallets = self.wallets_text();
+        let part = |number: u64| Part::Block(BlockRequest { chain: chain.clone(), number, wallets: wallets.clone() });
+        self.publish(nats, &key, stream::iter(numbers.clone()).map(part), &mut fed, note).await?;
+        let batches = fed.skipped.saturating_add(fed.batches);
+        keep_position(nats, &key, Position { batches, is_done: true }).await?;
+        Ok(fed)
+    }
+
+    fn wallets_text(&self) -> Vec<String> {
+        self.wallets.iter().map(ToString::to_string).collect()
     }
 
     fn read(
@@ -135,7 +172,7 @@ impl Feed {
     ) -> anyhow::Result<Understood> {
         let hints = Hints {
             column: self.column.as_deref(),
-            wallet: self.wallet,
+            wallet: self.wallets.first().copied(),
             explorers: &self.explorers,
             extent: Extent::Unbounded,
         };
@@ -160,20 +197,25 @@ impl Feed {
         &self,
         nats: &Nats,
         key: &str,
-        mut read: mpsc::Receiver<Vec<RequestRow>>,
+        parts: impl Stream<Item = Part>,
         fed: &mut Fed,
         note: &mut dyn FnMut(u64),
     ) -> anyhow::Result<()> {
         let subject = requests_of(&self.lane);
         let skipped = fed.skipped;
         let mut number = 0_u64;
-        let batches = futures_util::stream::poll_fn(move |context| read.poll_recv(context));
-        let requests = batches.map(|rows| {
+        let requests = parts.map(|part| {
             number = number.saturating_add(1);
-            let rows_count = u64::try_from(rows.len()).unwrap_or_default();
             let id = format!("{key}.{number}");
-            let request = Request::new(id.clone(), rows, self.policy.clone(), self.own_wallets.clone());
-            (number, rows_count, id, request.encode())
+            let (policy, own_wallets) = (self.policy.clone(), self.own_wallets.clone());
+            let (count, request) = match part {
+                Part::Rows(rows) => {
+                    let count = u64::try_from(rows.len()).unwrap_or_default();
+                    (count, Request::new(id.clone(), rows, policy, own_wallets))
+                }
+                Part::Block(block) => (1, Request::of_block(id.clone(), block, policy, own_wallets)),
+            };
+            (number, count, id, request.encode())
         });
         let sent = requests.map(|(number, rows, id, payload)| {
             let subject = subject.clone();
@@ -200,6 +242,10 @@ impl Feed {
         }
         Ok(())
     }
+}
+
+fn receiving<T>(mut read: mpsc::Receiver<T>) -> impl Stream<Item = T> {
+    stream::poll_fn(move |context| read.poll_recv(context))
 }
 
 /// Names of chains, known without a node.

@@ -22,6 +22,8 @@ pub(super) const REQUEST_BYTES_MAX: usize = 512 * 1024;
 /// As whoever publishes names a batch; ours are longer where a batch was split.
 const ID_BYTES_MAX: usize = 96;
 const LANE_BYTES_MAX: usize = 32;
+/// Of a block that is searched for wallets. One transaction's rows are in one part.
+pub(crate) const BLOCK_WALLETS_MAX: usize = BATCH_ITEMS_MAX;
 /// Times that rows are asked for before their failure stands.
 pub(super) const TRIES_MAX: u32 = 6;
 const PAUSE_SECONDS: u32 = 5;
@@ -41,7 +43,14 @@ pub(super) struct Request {
     v: u32,
     /// The same id is the same batch.
     pub(super) id: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) rows: Vec<RequestRow>,
+    /// In place of rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) block: Option<BlockRequest>,
+    /// Rows whose wallet has no part in the transaction have no answer and are no failure: they come from a block that was searched for wallets.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) parts_only: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) policy: Option<Value>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -52,6 +61,16 @@ pub(super) struct Request {
     /// Seconds that its first delivery is put off.
     #[serde(default)]
     pub(super) pause: u32,
+}
+
+/// All transactions of a block, or those in which given wallets have a part.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct BlockRequest {
+    pub(super) chain: String,
+    pub(super) number: u64,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) wallets: Vec<String>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -87,7 +106,11 @@ struct Versioned {
 
 impl Request {
     pub(super) fn new(id: String, rows: Vec<RequestRow>, policy: Option<Value>, own_wallets: Vec<String>) -> Self {
-        Self { v: VERSION, id, rows, policy, own_wallets, tries: 0, pause: 0 }
+        Self { v: VERSION, id, rows, block: None, parts_only: false, policy, own_wallets, tries: 0, pause: 0 }
+    }
+
+    pub(super) fn of_block(id: String, block: BlockRequest, policy: Option<Value>, own_wallets: Vec<String>) -> Self {
+        Self { block: Some(block), ..Self::new(id, Vec::new(), policy, own_wallets) }
     }
 
     /// A failure of it stands, since whoever publishes it asks again by itself.
@@ -121,9 +144,13 @@ impl Request {
         if !is_id(&request.id) {
             return Err(invalid(format!("`id` is up to {ID_BYTES_MAX} of a-z, A-Z, 0-9 and . - _ ~ + :")));
         }
-        if request.rows.is_empty() || request.rows.len() > BATCH_ITEMS_MAX {
-            let count = request.rows.len();
-            return Err(invalid(format!("`rows` takes 1 to {BATCH_ITEMS_MAX} transactions, not {count}")));
+        match (&request.block, request.rows.len()) {
+            (None, 1..=BATCH_ITEMS_MAX) => {}
+            (None, count) => {
+                return Err(invalid(format!("`rows` takes 1 to {BATCH_ITEMS_MAX} transactions, not {count}")));
+            }
+            (Some(_), 0) => drop(request.block_questions().map_err(invalid)?),
+            (Some(_), _) => return Err(invalid("a request has `rows` or a `block`, not both".to_owned())),
         }
         if request.own_wallets.len() > OWN_WALLETS_MAX {
             return Err(invalid(format!("`own_wallets` takes {OWN_WALLETS_MAX} at most")));
@@ -145,6 +172,37 @@ impl Request {
         let account = |text: &String| Account::parse(text).map_err(|error| format!("`own_wallets`: {error}"));
         let own_wallets = self.own_wallets.iter().map(account).collect::<Result<_, _>>()?;
         Ok(Question { policy, own_wallets, ..Question::default() })
+    }
+
+    /// What every transaction of its block is asked with: one question for each wallet, or one without any.
+    pub(super) fn block_questions(&self) -> Result<Vec<Question>, String> {
+        let question = self.question()?;
+        let Some(block) = self.block.as_ref().filter(|block| !block.wallets.is_empty()) else {
+            return Ok(vec![question]);
+        };
+        if block.wallets.len() > BLOCK_WALLETS_MAX {
+            return Err(format!("`wallets` of a block takes {BLOCK_WALLETS_MAX} at most"));
+        }
+        let of_wallet = |wallet: &String| {
+            let wallet = Account::parse(wallet).map_err(|error| format!("`wallets`: {error}"))?;
+            Ok(Question { wallet: Some(wallet), ..question.clone() })
+        };
+        block.wallets.iter().map(of_wallet).collect()
+    }
+
+    /// The part of this number of its block, which has these rows; without rows, the block itself under the first part's id.
+    pub(super) fn block_part(&self, number: usize, rows: Vec<RequestRow>) -> Self {
+        let block = self.block.clone();
+        let is_whole = rows.is_empty();
+        Self {
+            id: format!("{}.{number}", self.id),
+            parts_only: block.as_ref().is_some_and(|block| !block.wallets.is_empty()),
+            block: block.filter(|_| is_whole),
+            rows,
+            tries: if is_whole { self.tries } else { 0 },
+            pause: 0,
+            ..self.clone()
+        }
     }
 
     /// What to ask for each row; a row that is none fails alone.
@@ -191,6 +249,9 @@ impl RequestRow {
 pub(super) struct Outcome {
     v: u32,
     pub(super) id: String,
+    /// In place of the rows of a block that could not be read at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) block: Option<FailedBlock>,
     pub(super) rows: Vec<AnsweredRow>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) dead: Vec<FailedRow>,
@@ -214,6 +275,20 @@ pub(super) struct AnsweredRow {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct FailedBlock {
+    pub(super) code: String,
+    pub(super) reason: String,
+    /// Asked for again.
+    pub(super) is_retried: bool,
+}
+
+impl FailedBlock {
+    pub(super) fn new(code: &str, reason: &str, is_retried: bool) -> Self {
+        Self { code: code.to_owned(), reason: words(reason), is_retried }
+    }
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct FailedRow {
     pub(super) i: usize,
     pub(super) code: String,
@@ -228,7 +303,14 @@ impl FailedRow {
 
 impl Outcome {
     pub(super) fn new(id: &str) -> Self {
-        Self { v: VERSION, id: id.to_owned(), rows: vec![], dead: vec![], retried: vec![], left_over: vec![] }
+        let id = id.to_owned();
+        Self { v: VERSION, id, block: None, rows: vec![], dead: vec![], retried: vec![], left_over: vec![] }
+    }
+
+    /// Whether it says nothing of any row.
+    pub(super) fn is_empty(&self) -> bool {
+        let Self { v: _, id: _, block, rows, dead, retried, left_over } = self;
+        block.is_none() && rows.is_empty() && dead.is_empty() && retried.is_empty() && left_over.is_empty()
     }
 
     /// As a message of at most so many bytes. Rows that do not fit are left over; one that would not fit alone is dead.
@@ -272,6 +354,7 @@ impl Outcome {
             let asked = request.rows.get(failed.i);
             DeadRow {
                 hash: asked.map(|row| words(&row.hash)).unwrap_or_default(),
+                block: None,
                 chain: asked.and_then(|row| row.chain.as_deref().map(words)),
                 wallet: asked.and_then(|row| row.wallet.as_deref().map(words)),
                 tx_id: asked.and_then(|row| row.tx_id.as_deref().map(words)),
@@ -279,7 +362,17 @@ impl Outcome {
                 reason: failed.reason.clone(),
             }
         };
-        let rows: Vec<DeadRow> = self.dead.iter().map(row).collect();
+        let of_block = |(failed, asked): (&FailedBlock, &BlockRequest)| DeadRow {
+            hash: String::new(),
+            block: Some(asked.number),
+            chain: Some(words(&asked.chain)),
+            wallet: None,
+            tx_id: None,
+            code: failed.code.clone(),
+            reason: failed.reason.clone(),
+        };
+        let failed = self.block.as_ref().filter(|failed| !failed.is_retried).zip(request.block.as_ref());
+        let rows: Vec<DeadRow> = self.dead.iter().map(row).chain(failed.map(of_block)).collect();
         (!rows.is_empty()).then(|| DeadLetter { v: VERSION, id: self.id.clone(), rows, poison: None })
     }
 }
@@ -297,7 +390,11 @@ pub(super) struct DeadLetter {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct DeadRow {
+    /// None of a block that could not be read.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     hash: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    block: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     chain: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -400,6 +497,22 @@ mod tests {
         assert_eq!(code(misspelt.as_bytes()), "invalid_request");
         let spaced = format!(r#"{{"v":1,"id":"b b","rows":[{{"hash":"{HASH}"}}]}}"#);
         assert_eq!(code(spaced.as_bytes()), "invalid_request");
+    }
+
+    #[test]
+    fn a_request_has_rows_or_a_block() {
+        let code = |text: &str| Request::parse(text.as_bytes()).map(|_| "read").unwrap_or_else(|refusal| refusal.code);
+        let block = |more: &str| format!(r#"{{"v":1,"id":"b","block":{{"chain":"ethereum","number":7{more}}}}}"#);
+        let wallet = "\"0x00000000000000000000000000000000000000aa\"";
+        assert_eq!(code(&block("")), "read");
+        assert_eq!(code(&block(&format!(r#","wallets":[{wallet}]"#))), "read");
+        assert_eq!(code(&block(&format!(r#","wallets":[{}]"#, vec![wallet; 101].join(",")))), "invalid_request");
+        assert_eq!(code(&block(r#","wallets":["me"]"#)), "invalid_request");
+        assert_eq!(code(&block(r#","hashes":[]"#)), "invalid_request");
+        assert_eq!(code(r#"{"v":1,"id":"b","block":{"chain":"ethereum","number":-7}}"#), "invalid_request");
+        let both = format!(r#"{{"v":1,"id":"b","rows":[{{"hash":"{HASH}"}}],"block":{{"chain":"x","number":7}}}}"#);
+        assert_eq!(code(&both), "invalid_request");
+        assert_eq!(code(r#"{"v":1,"id":"b"}"#), "invalid_request");
     }
 
     #[test]

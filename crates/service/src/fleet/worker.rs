@@ -1,6 +1,8 @@
 //! Reads batches: as many at a time as it has places, so that what waits, waits in the stream. The outcome is stored first, then what follows from it,
 //! and only then the batch is taken from the stream; whoever finds it again finds the outcome too.
 
+mod blocks;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,6 +10,7 @@ use async_nats::jetstream::Message;
 use async_nats::jetstream::consumer::PullConsumer;
 use async_nats::jetstream::message::AckKind;
 use async_nats::jetstream::stream::Stream;
+use engine::Classification;
 use futures_util::StreamExt as _;
 use serde_json::value::RawValue;
 use tokio::sync::Semaphore;
@@ -15,7 +18,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::message::{
-    AnsweredRow, DeadLetter, FailedRow, Outcome, Refusal, Request, TRIES_MAX, dead_of, lane_of, requests_of, results_of,
+    AnsweredRow, BlockRequest, DeadLetter, FailedBlock, FailedRow, Outcome, Refusal, Request, TRIES_MAX, dead_of,
+    lane_of, requests_of, results_of,
 };
 use super::nats::Nats;
 use super::streams;
@@ -185,12 +189,47 @@ impl Worker {
 
     /// Reads the batch, stores the outcome, and publishes what follows from the one that is stored.
     async fn answer(&self, request: &Request, lane: &str, is_given_up: bool) -> anyhow::Result<End> {
-        let mut outcome = match is_given_up {
-            true => given_up(request),
-            false => self.read(request).await?,
+        let outcome = match &request.block {
+            _ if is_given_up => given_up(request),
+            Some(block) => return self.answer_block(request, block, lane).await,
+            None => self.read(request).await?,
         };
+        let (end, stored) = self.store(outcome, lane).await?;
+        self.follow(request, &stored, lane).await?;
+        Ok(end)
+    }
+
+    /// The outcome of the block's first part comes first and always: it tells whether the block was read or is asked for again. The other parts follow
+    /// only where it was read, so that a block is never read under two ids.
+    async fn answer_block(&self, request: &Request, block: &BlockRequest, lane: &str) -> anyhow::Result<End> {
+        let is_last_try = request.tries.saturating_add(1) >= TRIES_MAX;
+        let questions = request.block_questions().map_err(anyhow::Error::msg)?;
+        let whole = request.block_part(0, Vec::new());
+        let mut parts = match self.reader.block(&block.chain, block.number, &questions).await {
+            Ok(reading) => blocks::parts(request, block, &reading, is_last_try)?,
+            Err(error) => vec![(whole.clone(), blocks::failed(&whole, &error, is_last_try))],
+        };
+        let rest = parts.split_off(1);
+        let Some((first, outcome)) = parts.pop() else { anyhow::bail!("a block has a first part") };
+        let was_read = outcome.block.is_none();
+        let (end, stored) = self.store(outcome, lane).await?;
+        if stored.block.is_some() {
+            self.follow(&whole, &stored, lane).await?;
+            return Ok(end);
+        }
+        anyhow::ensure!(was_read, "the block was read before and cannot be read now");
+        self.follow(&first, &stored, lane).await?;
+        for (part, outcome) in rest {
+            let (_, stored) = self.store(outcome, lane).await?;
+            self.follow(&part, &stored, lane).await?;
+        }
+        Ok(end)
+    }
+
+    /// Gives the outcome that is stored under its id: this one, or one of before.
+    async fn store(&self, mut outcome: Outcome, lane: &str) -> anyhow::Result<(End, Outcome)> {
         let payload = outcome.encode_within(self.nats.payload_max())?;
-        let stored = self.nats.publish(results_of(lane), &request.id, payload).await?;
+        let stored = self.nats.publish(results_of(lane), &outcome.id, payload).await?;
         let end = if stored.duplicate { End::Repeated } else { End::Answered };
         if stored.duplicate {
             let first = self.results.get_raw_message(stored.sequence).await?;
@@ -200,6 +239,11 @@ impl Worker {
             metrics::fleet_rows("dead", outcome.dead.len());
             metrics::fleet_rows("rest", outcome.retried.len().saturating_add(outcome.left_over.len()));
         }
+        Ok((end, outcome))
+    }
+
+    /// Publishes what follows from an outcome: the same, however often.
+    async fn follow(&self, request: &Request, outcome: &Outcome, lane: &str) -> anyhow::Result<()> {
         if let Some(letter) = outcome.dead_letter(request) {
             self.nats.publish(dead_of(lane), &format!("{}:dead", request.id), letter.encode()?).await?;
         }
@@ -212,7 +256,11 @@ impl Worker {
                 self.nats.publish(requests_of(lane), &follower.id, follower.encode()?).await?;
             }
         }
-        Ok(end)
+        if outcome.block.as_ref().is_some_and(|block| block.is_retried) {
+            let follower = request.retried(&[]);
+            self.nats.publish(requests_of(lane), &follower.id, follower.encode()?).await?;
+        }
+        Ok(())
     }
 
     async fn read(&self, request: &Request) -> anyhow::Result<Outcome> {
@@ -230,17 +278,11 @@ impl Worker {
         }
         for (i, row) in places.into_iter().zip(self.reader.rows(items).await) {
             match row.error {
-                None => {
-                    metrics::classified(&row);
-                    let mut json = Vec::new();
-                    row.write_json(&mut json)?;
-                    let row_json = RawValue::from_string(String::from_utf8(json)?)?;
-                    outcome.rows.push(AnsweredRow { i, row: row_json, called: row.called.clone() });
-                }
-                Some(error) if may_pass(error) && !is_last_try => outcome.retried.push(i),
+                None => answered(&mut outcome, i, &row)?,
+                Some("wallet_not_in_transaction") if request.parts_only => {}
                 Some(error) => {
-                    metrics::items_failed(error, 1);
-                    outcome.dead.push(FailedRow::new(i, error, row.review_note.as_deref().unwrap_or_default()));
+                    let reason = row.review_note.as_deref().unwrap_or_default();
+                    failed(&mut outcome, i, (error, reason), is_last_try);
                 }
             }
         }
@@ -261,9 +303,28 @@ impl Worker {
     }
 }
 
-/// Every row is dead.
+fn answered(outcome: &mut Outcome, i: usize, row: &Classification) -> anyhow::Result<()> {
+    metrics::classified(row);
+    let mut json = Vec::new();
+    row.write_json(&mut json)?;
+    let row_json = RawValue::from_string(String::from_utf8(json)?)?;
+    outcome.rows.push(AnsweredRow { i, row: row_json, called: row.called.clone() });
+    Ok(())
+}
+
+fn failed(outcome: &mut Outcome, i: usize, (error, reason): (&'static str, &str), is_last_try: bool) {
+    if may_pass(error) && !is_last_try {
+        outcome.retried.push(i);
+    } else {
+        metrics::items_failed(error, 1);
+        outcome.dead.push(FailedRow::new(i, error, reason));
+    }
+}
+
+/// Every row is dead, or the whole block: parts of it may have been read.
 fn given_up(request: &Request) -> Outcome {
     let mut outcome = Outcome::new(&request.id);
+    outcome.block = request.block.is_some().then(|| FailedBlock::new("not_ended", NOT_ENDED, false));
     outcome.dead = (0..request.rows.len()).map(|i| FailedRow::new(i, "not_ended", NOT_ENDED)).collect();
     outcome
 }

@@ -13,7 +13,7 @@ use super::hostile::{Proxy, unknown_method};
 const BY_BLOCK: [&str; 3] = ["eth_getBlockReceipts", "debug_traceBlockByNumber", "trace_block"];
 const CHAIN: &str = "[[chain]]\nslug = \"local\"\nname = \"Local\"\nfamily = \"evm\"\nchain_id = 31337\nnative_symbol = \"ETH\"\n\
                      native_name = \"Ether\"\nnative_decimals = 18\n";
-const SENDERS: [&str; 3] = [
+pub const SENDERS: [&str; 3] = [
     "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266",
     "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
     "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc",
@@ -42,14 +42,14 @@ async fn without(node: &str, methods: &'static [&'static str]) -> Proxy {
         .await
 }
 
-/// One block with transactions of every kind; gives its number.
-async fn crowded(anvil: &Anvil) -> u64 {
+/// One block with so many times three transactions of every kind; gives its number.
+pub async fn crowded(anvil: &Anvil, rounds: usize) -> u64 {
     for (contract, code) in [(PASSING, PASSES_ON), (REVERTING, REVERTS)] {
         rpc(&anvil.url, "anvil_setCode", json!([contract, code])).await;
     }
     rpc(&anvil.url, "evm_setAutomine", json!([false])).await;
     let mut sent = 0;
-    for round in 0..8 {
+    for round in 0..rounds {
         for from in SENDERS {
             let to = [PASSING, REVERTING, SENDERS[0], SENDERS[2]][(sent + round) % 4];
             let mut transaction =
@@ -71,7 +71,7 @@ async fn crowded(anvil: &Anvil) -> u64 {
 #[tokio::test]
 async fn a_crowded_block_is_told_as_its_transactions_are_one_by_one() {
     let anvil = Anvil::start(31_337).await;
-    let number = crowded(&anvil).await;
+    let number = crowded(&anvil, 8).await;
     let direct = upstreams(&anvil.url);
     let mut expected = Vec::new();
     for row in direct.block("local", number).await.unwrap() {

@@ -1,5 +1,6 @@
 //! A fleet on real NATS servers: every request has one result or one dead letter, whoever dies.
 
+mod blocks;
 mod kills;
 mod lake;
 mod servers;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chains::{FetchError, Fetched, FetchedOfBlock};
-use engine::{Account, Chain, Question, TxHash};
+use engine::{Chain, Question, TxHash};
 use futures_util::{StreamExt, stream};
 
 use super::{Answer, FinishedReading, ITEM_SECONDS_MAX, Reader, finish, timed_out};
@@ -17,14 +17,20 @@ const BLOCK_SECONDS_MAX: u64 = 30;
 /// Transactions of one block that are read at once. What they need of nodes shares requests.
 const READINGS_AT_ONCE_MAX: usize = 400;
 
+/// A block that was read.
+#[derive(Debug)]
+pub(crate) struct BlockReading {
+    /// Its transactions, in its order.
+    pub(crate) hashes: Vec<TxHash>,
+    pub(crate) rows: Vec<BlockRow>,
+}
+
 /// What a question about one transaction of a block came to.
 #[derive(Debug)]
-#[cfg_attr(not(test), expect(dead_code, reason = "the workers of the fleet read blocks"))]
 pub(crate) struct BlockRow {
-    /// Place of the transaction among those of the block that are read.
+    /// Place of the transaction in the block, and of the question among all.
     pub(crate) place: usize,
-    pub(crate) hash: TxHash,
-    pub(crate) wallet: Option<Account>,
+    pub(crate) asked: usize,
     pub(crate) answer: Answer,
 }
 
@@ -38,9 +44,6 @@ struct BlockItem {
     questions: Vec<(usize, Question)>,
 }
 
-/// By the transaction's place in the block, then by the question's.
-type PlacedRow = ((usize, usize), BlockRow);
-
 impl BlockItem {
     fn facts_wanted(&self) -> Option<CacheQuery<'_>> {
         let (_, question) = self.questions.first()?;
@@ -51,27 +54,26 @@ impl BlockItem {
 impl Reader {
     /// One row for every transaction of the block and every question, in the order of the block: one that fails fails alone. A wallet that has no
     /// part in a transaction has no row of it.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the workers of the fleet read blocks"))]
     pub(crate) async fn block(
         self: &Arc<Self>,
         chain: &str,
         number: u64,
         questions: &[Question],
-    ) -> Result<Vec<BlockRow>, ApiError> {
+    ) -> Result<BlockReading, ApiError> {
         let chain = self.served(chain)?;
         let fetching = self.upstreams.block(&chain.slug, number);
         let fetched = tokio::time::timeout(Duration::from_secs(BLOCK_SECONDS_MAX), fetching).await;
         let fetched = fetched.map_err(|_| timed_out(&chain.slug))??;
-        let mut rows: Vec<PlacedRow> = Vec::new();
+        let hashes = fetched.iter().map(|one| one.hash).collect();
+        let mut rows: Vec<BlockRow> = Vec::new();
         let mut items = Vec::new();
         let verdicts = self.cached_verdicts(&chain, &fetched, questions).await;
         for ((place, FetchedOfBlock { hash, fetched }), verdicts) in fetched.into_iter().enumerate().zip(verdicts) {
             let mut open = Vec::new();
-            for (at, (question, verdict)) in questions.iter().zip(verdicts).enumerate() {
-                let wallet = question.wallet;
+            for (asked, (question, verdict)) in questions.iter().zip(verdicts).enumerate() {
                 match verdict {
-                    Some(row) => rows.push(((place, at), BlockRow { place, hash, wallet, answer: Ok(row) })),
-                    None => open.push((at, question.clone())),
+                    Some(row) => rows.push(BlockRow { place, asked, answer: Ok(row) }),
+                    None => open.push((asked, question.clone())),
                 }
             }
             if !open.is_empty() {
@@ -81,11 +83,11 @@ impl Reader {
         }
         self.add_cached_facts(&mut items).await;
         let readings = stream::iter(items).map(|(place, item)| self.read_item(place, item));
-        let read: Vec<Vec<PlacedRow>> = readings.buffered(READINGS_AT_ONCE_MAX).collect().await;
-        let is_part = |(_, row): &PlacedRow| !matches!(row.answer, Err(ApiError::WalletNotInTransaction));
+        let read: Vec<Vec<BlockRow>> = readings.buffered(READINGS_AT_ONCE_MAX).collect().await;
+        let is_part = |row: &BlockRow| !matches!(row.answer, Err(ApiError::WalletNotInTransaction));
         rows.extend(read.into_iter().flatten().filter(is_part));
-        rows.sort_by_key(|(place, _)| *place);
-        Ok(rows.into_iter().map(|(_, row)| row).collect())
+        rows.sort_by_key(|row| (row.place, row.asked));
+        Ok(BlockReading { hashes, rows })
     }
 
     /// For each transaction one for each question.
@@ -115,16 +117,15 @@ impl Reader {
     }
 
     /// In a task of its own, so that a panic fails one transaction only.
-    async fn read_item(self: &Arc<Self>, place: usize, item: BlockItem) -> Vec<PlacedRow> {
+    async fn read_item(self: &Arc<Self>, place: usize, item: BlockItem) -> Vec<BlockRow> {
         let (hash, reader) = (item.hash, Arc::clone(self));
-        let asked: Vec<(usize, Option<Account>)> =
-            item.questions.iter().map(|(at, question)| (*at, question.wallet)).collect();
+        let asked: Vec<usize> = item.questions.iter().map(|(asked, _)| *asked).collect();
         let answers = tokio::spawn(logs::carried(async move { reader.answers(item).await })).await;
         let answers = answers.unwrap_or_else(|fault| {
             tracing::error!(%hash, %fault, "classification failed");
             vec![Err(ApiError::Internal); asked.len()]
         });
-        let row = |((at, wallet), answer)| ((place, at), BlockRow { place, hash, wallet, answer });
+        let row = |(asked, answer)| BlockRow { place, asked, answer };
         asked.into_iter().zip(answers).map(row).collect()
     }
 
@@ -147,7 +148,7 @@ impl Reader {
             let reading = reading.map_or_else(|_| Err(timed_out(&chain.slug)), |reading| reading.map_err(Into::into));
             let (after, answer) = match reading {
                 Ok(reading) => {
-                    let (fetched, answer) = self.kept(&chain, hash, question, reading, &mut is_new);
+                    let (fetched, answer) = self.kept(&chain, hash, question, reading, &mut is_new).await;
                     (Some(fetched), answer)
                 }
                 Err(error) => (None, Err(error)),
@@ -163,7 +164,7 @@ impl Reader {
 
     /// Verdict and facts are cached as those of single readings are, except for facts in which no wallet has a part: of a block that is searched for a
     /// few wallets, most are never asked for again.
-    fn kept(
+    async fn kept(
         &self,
         chain: &Chain,
         hash: TxHash,
@@ -177,6 +178,9 @@ impl Reader {
         if std::mem::take(is_new) || has_learned {
             self.cache.keep_facts(hash, pinned, &fetched);
         }
+        if let Some(keeper) = &self.keeper {
+            keeper.keep(fetched.facts(), question.wallet).await;
+        }
         self.cache.keep_verdict(hash, pinned, question, &fetched, &row);
         (fetched, Ok(row))
     }
@@ -187,7 +191,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use chains::{Registry, Tape, TokenMemory, Upstreams, tape_node};
-    use engine::Knowledge;
+    use engine::{Account, Knowledge};
     use serde_json::{Value, json};
 
     use super::*;
@@ -253,16 +257,17 @@ mod tests {
     #[tokio::test]
     async fn a_block_is_read_as_its_transactions_are_one_by_one() {
         let (by_block, one_by_one) = (reader(true), reader(false));
-        let rows = by_block.block("demo", 1_000, &[Question::default()]).await.unwrap();
-        assert!(rows.len() > 50);
+        let BlockReading { hashes, rows } = by_block.block("demo", 1_000, &[Question::default()]).await.unwrap();
+        assert!(rows.len() > 50 && rows.len() == hashes.len());
         for (place, row) in rows.iter().enumerate() {
-            assert_eq!((row.place, row.wallet), (place, None));
-            let item = Item { hash: row.hash, chain: Some("demo".into()), tx_id: None, question: Question::default() };
+            assert_eq!((row.place, row.asked), (place, 0));
+            let item =
+                Item { hash: hashes[place], chain: Some("demo".into()), tx_id: None, question: Question::default() };
             let alone = one_by_one.read(vec![one_by_one.seek(item)]).await.pop().unwrap();
             assert_eq!(json_of(&row.answer), json_of(&alone));
         }
         // Facts and verdicts are cached: the transactions are read alone where the node tells nothing of them alone.
-        let hash = rows[7].hash;
+        let hash = hashes[7];
         for wallet in [None, rows[7].answer.as_ref().unwrap().perspective] {
             let question = Question { wallet, ..Question::default() };
             let item = Item { hash, chain: None, tx_id: None, question };
@@ -279,27 +284,27 @@ mod tests {
         let questions = [of_wallet(&stranger), of_wallet(sender), of_wallet(&nobody)];
         let all = by_block.block("demo", 1_000, &[Question::default()]).await.unwrap();
         for _ in 0..2 {
-            let rows = by_block.block("demo", 1_000, &questions).await.unwrap();
-            assert!(rows.len() > 20 && rows.iter().all(|row| row.wallet == questions[1].wallet), "{}", rows.len());
-            for one in &all {
+            let rows = by_block.block("demo", 1_000, &questions).await.unwrap().rows;
+            assert!(rows.len() > 20 && rows.iter().all(|row| row.asked == 1), "{}", rows.len());
+            for (place, hash) in all.hashes.iter().enumerate() {
                 let (chain, question) = (Some("demo".to_owned()), questions[1].clone());
-                let item = Item { hash: one.hash, chain, tx_id: None, question };
+                let item = Item { hash: *hash, chain, tx_id: None, question };
                 let alone = one_by_one.read(vec![one_by_one.seek(item)]).await.pop().unwrap();
-                let row = rows.iter().find(|row| row.hash == one.hash);
+                let row = rows.iter().find(|row| row.place == place);
                 match alone {
                     Err(ApiError::WalletNotInTransaction) => assert!(row.is_none()),
                     alone => assert_eq!(json_of(&row.unwrap().answer), json_of(&alone)),
                 }
             }
         }
-        assert!(by_block.block("demo", 1_000, &[]).await.unwrap().is_empty());
+        assert!(by_block.block("demo", 1_000, &[]).await.unwrap().rows.is_empty());
     }
 
     #[tokio::test]
     async fn a_block_that_cannot_be_had_is_an_error() {
         let reader = reader(true);
         let of = async |chain: &str, number: u64| {
-            reader.block(chain, number, &[Question::default()]).await.map(|rows| rows.len()).unwrap_err()
+            reader.block(chain, number, &[Question::default()]).await.map(|block| block.rows.len()).unwrap_err()
         };
         assert_eq!(of("atlantis", 1_000).await.item_code(), "unsupported_chain");
         assert_eq!(of("demo", 7).await.code(), "upstream_unavailable");
