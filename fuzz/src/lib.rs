@@ -1,11 +1,12 @@
 //! What must hold for any bytes from outside. A target is a function over bytes that panics when its property is broken; the same function
 //! runs here in two ways: as a property on the stable toolchain (`properties`), and under libFuzzer (`targets/`, `fuzz/run`).
 //!
-//! The engine's parsers are public, so their targets are in `engine`. Those of `chains` and `taxon` are private: their targets are
+//! The engine's parsers and those of rows of facts are public, so their targets are in `engine` and `facts`. Those of `chains` and `taxon` are private: their targets are
 //! inside, in a module `fuzzing` that only tests and the feature of that name compile.
 
 pub mod contract;
 pub mod engine;
+pub mod facts;
 pub mod kept;
 pub mod strangers;
 

@@ -1,7 +1,7 @@
 //! The engine's targets on the stable toolchain: what is kept, and strange variants of it.
 
 use fuzz::Shape::{Bytes, Json};
-use fuzz::{engine, properties};
+use fuzz::{engine, facts, properties};
 
 #[test]
 fn answers_of_evm_nodes() {
@@ -31,4 +31,9 @@ fn packs_of_operators() {
 #[test]
 fn words_of_requests() {
     properties(("words", engine::words), Bytes, 1_000);
+}
+
+#[test]
+fn rows_of_facts() {
+    properties(("facts_row", facts::row), Json, 300);
 }
