@@ -39,7 +39,7 @@ def by_pyarrow(where, filesystem=None):
 
 def by_duckdb(folder):
     query = f"select count(*), count(distinct hash), list(distinct chain order by chain) from read_parquet('{folder}/chain=*/*/*.parquet', hive_partitioning = true)"
-    rows, hashes, chains = duckdb.sql(query).fetchone()
+    [(rows, hashes, chains)] = duckdb.sql(query).fetchall()
     return {"rows": rows, "hashes": hashes, "chains": chains}
 
 
