@@ -46,7 +46,8 @@ fn format(name: &str) -> Result<&'static Format, String> {
 }
 
 pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode> {
-    let registry = app::registry(config, Demo::On)?;
+    // Rows of the demo chains may be among the results, unless a chain of the operator's has the number of one.
+    let registry = app::registry(config, Demo::On).or_else(|_| app::registry(config, Demo::Off))?;
     let options =
         Options { chart: Chart::embedded()?, coins: app::coin_symbols(&registry), prices: None, scratch: app::scratch };
     let stop = CancellationToken::new();

@@ -51,7 +51,7 @@ pub async fn crowded(anvil: &Anvil, rounds: usize) -> u64 {
     let mut sent = 0;
     for round in 0..rounds {
         for from in SENDERS {
-            let to = [PASSING, REVERTING, SENDERS[0], SENDERS[2]][(sent + round) % 4];
+            let to = [PASSING, REVERTING, SENDERS[0], SENDERS[2]][(3 * sent + round) % 4];
             let mut transaction =
                 json!({ "from": from, "to": to, "value": format!("{:#x}", 1_000 + sent), "gas": "0x186a0" });
             if sent % 7 == 6 {
