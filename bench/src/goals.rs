@@ -124,6 +124,20 @@ pub const GOALS: &[Goal] = &[
         Bound::AtLeast(0.6),
         "bench/run bulk",
     ),
+    goal(
+        "fleet_direct_ratio",
+        "one worker through NATS beside the same calls of a service, nothing cached",
+        "×",
+        Bound::AtLeast(0.75),
+        "bench/run fleet",
+    ),
+    goal(
+        "fleet_two_ratio",
+        "two workers beside one on the same processors",
+        "×",
+        Bound::AtLeast(0.9),
+        "bench/run fleet",
+    ),
     goal("bulk_cold_ratio", "the same, new to the service", "×", Bound::AtLeast(0.7), "bench/run bulk"),
     goal("bulk_growth_mib", "memory over a job of a million rows", "MiB", Bound::AtMost(64.0), "bench/run bulk"),
     goal(
