@@ -29,6 +29,8 @@ const ID_BYTES: usize = 16;
 /// A hundred million rows.
 const IDS_MAX: usize = 1_000_000;
 const DEAD_FOLDER: &str = "dead";
+/// Messages among the results that are none of ours.
+const REFUSED_FOLDER: &str = "refused";
 /// Answers that are held before they are written together, in bytes of JSON.
 const ROUND_BYTES_MAX: usize = 128 << 20;
 /// How long answers are held in a drain that follows.
@@ -94,8 +96,10 @@ pub(crate) struct Written {
 #[derive(Default)]
 struct Round {
     /// By chain and month.
-    rows: BTreeMap<(String, String), Vec<Box<serde_json::value::RawValue>>>,
+    rows: BTreeMap<(String, String), Vec<NumberedRow>>,
     dead: Vec<String>,
+    /// Among the results and no outcome.
+    refused: Vec<String>,
     bytes: usize,
     began: Option<Instant>,
 }
@@ -141,6 +145,9 @@ impl KnownIds {
     }
 }
 
+/// A row with the message that it came in.
+type NumberedRow = (u64, Box<serde_json::value::RawValue>);
+
 /// What a row's file is found by.
 #[derive(Deserialize)]
 struct Filed<'a> {
@@ -168,25 +175,25 @@ impl Drain {
         let mut next = state.clone();
         let mut commits: Vec<(Instant, u64, u64)> = Vec::new();
         loop {
-            tokio::select! {
+            let is_idle = tokio::select! {
                 message = outcomes.next() => {
                     let message = message.context("the stream of results ended")??;
                     next.results = sequence(&message)?;
-                    round.take_outcome(&message.payload, next.results, &mut known)?;
+                    round.take_outcome(&message.payload, next.results, &mut known);
+                    false
                 }
                 message = letters.next() => {
                     let message = message.context("the stream of dead letters ended")??;
                     next.dead = sequence(&message)?;
                     round.take_letter(&message.payload, next.dead, &mut known)?;
+                    false
                 }
-                () = tokio::time::sleep(LOOK_EVERY) => {}
+                () = tokio::time::sleep(LOOK_EVERY) => true,
                 () = self.stop.cancelled() => break,
-            }
+            };
             let is_long = round.began.is_some_and(|began| began.elapsed() >= Duration::from_secs(ROUND_SECONDS_MAX));
             let is_full = round.bytes >= ROUND_BYTES_MAX;
-            let is_all = !is_full
-                && round.began.is_none_or(|began| began.elapsed() >= LOOK_EVERY)
-                && self.is_all(&results, &dead, &next).await?;
+            let is_all = is_idle && self.is_all(&results, &dead, &next).await?;
             if is_full || is_all || (is_long && self.follow) {
                 state = self.write(std::mem::take(&mut round), &state, next, &known).await?;
                 next = state.clone();
@@ -252,22 +259,27 @@ impl Drain {
         let range = |first: u64, last: u64| format!("{:012}-{last:012}", first.saturating_add(1));
         let name = range(from.results, to.results);
         let written = &mut to.written;
-        for ((chain, month), rows) in round.rows {
+        let Round { rows, dead, mut refused, .. } = round;
+        for ((chain, month), rows) in rows {
             let (format, options) = (self.format, Arc::clone(&self.options));
             let file = tokio::task::spawn_blocking(move || written_file(&rows, format, &options)).await??;
+            refused.extend(file.refusals);
+            if file.rows == 0 {
+                continue;
+            }
             written.rows = written.rows.saturating_add(file.rows);
             written.reviews = written.reviews.saturating_add(file.reviews);
             written.files = written.files.saturating_add(1);
             let path = format!("chain={chain}/month={month}/{name}.{}", self.format.extension());
             self.place.put(&path, file.bytes).await?;
         }
-        if !round.dead.is_empty() {
-            written.dead = written.dead.saturating_add(u64::try_from(round.dead.len())?);
-            written.files = written.files.saturating_add(1);
-            let mut lines = round.dead.join("\n");
-            lines.push('\n');
-            let path = format!("{DEAD_FOLDER}/{}.jsonl", range(from.dead, to.dead));
-            self.place.put(&path, lines.into_bytes()).await?;
+        written.dead = written.dead.saturating_add(u64::try_from(dead.len())?);
+        let dead_name = range(from.dead, to.dead);
+        for (folder, name, lines) in [(DEAD_FOLDER, dead_name, dead), (REFUSED_FOLDER, name, refused)] {
+            if !lines.is_empty() {
+                written.files = written.files.saturating_add(1);
+                self.place.put(&format!("{folder}/{name}.jsonl"), (lines.join("\n") + "\n").into_bytes()).await?;
+            }
         }
         self.place.put(&to.ids(), known.encode()).await?;
         self.place.put(STATE, serde_json::to_vec(&to)?).await?;
@@ -301,30 +313,38 @@ impl Drain {
 }
 
 impl Round {
-    fn take_outcome(&mut self, payload: &[u8], at: u64, known: &mut KnownIds) -> anyhow::Result<()> {
+    /// What is no outcome is told in a file of its own: whoever may publish results must not be able to stop a drain.
+    fn take_outcome(&mut self, payload: &[u8], at: u64, known: &mut KnownIds) {
         self.began.get_or_insert_with(Instant::now);
-        let outcome = Outcome::decode(payload).with_context(|| format!("message {at} is no outcome"))?;
+        let outcome = match Outcome::decode(payload) {
+            Ok(outcome) => outcome,
+            Err(error) => return self.refused.push(refused(at, &error.to_string())),
+        };
         if !known.take(&outcome.id) {
             tracing::warn!(id = outcome.id, "an outcome is there twice, and written once");
-            return Ok(());
+            return;
         }
         for answered in outcome.rows {
-            let filed: Filed<'_> =
-                serde_json::from_str(answered.row.get()).with_context(|| format!("message {at} holds no answer"))?;
-            let chain = filed.chain.as_deref().unwrap_or_default().chars();
-            let chain: String = chain.filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
-            let month = filed.block.as_ref().and_then(|block| block.timestamp.get(..7)).filter(|month| is_month(month));
-            let month = month.unwrap_or("unknown").to_owned();
-            self.bytes = self.bytes.saturating_add(answered.row.get().len());
-            self.rows.entry((chain, month)).or_default().push(answered.row);
+            match folder_of(answered.row.get()) {
+                Ok(folder) => {
+                    self.bytes = self.bytes.saturating_add(answered.row.get().len());
+                    self.rows.entry(folder).or_default().push((at, answered.row));
+                }
+                Err(error) => self.refused.push(refused(at, &error.to_string())),
+            }
         }
-        Ok(())
     }
 
     /// A line for each row, or for a message that was no request.
     fn take_letter(&mut self, payload: &[u8], at: u64, known: &mut KnownIds) -> anyhow::Result<()> {
         self.began.get_or_insert_with(Instant::now);
-        let letter = DeadLetter::decode(payload).with_context(|| format!("message {at} is no dead letter"))?;
+        let letter = match DeadLetter::decode(payload) {
+            Ok(letter) => letter,
+            Err(error) => {
+                self.dead.push(refused(at, &error.to_string()));
+                return Ok(());
+            }
+        };
         if !known.take(&format!("{}:dead", letter.id)) {
             return Ok(());
         }
@@ -339,27 +359,42 @@ impl Round {
     }
 }
 
+/// A message that is none of ours, as a line.
+fn refused(at: u64, reason: &str) -> String {
+    serde_json::json!({ "code": "invalid_result", "message": at, "reason": reason }).to_string()
+}
+
+/// The chain and month of a row.
+fn folder_of(row: &str) -> serde_json::Result<(String, String)> {
+    let filed: Filed<'_> = serde_json::from_str(row)?;
+    let chain = filed.chain.as_deref().unwrap_or_default().chars();
+    let chain: String = chain.filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
+    let month = filed.block.as_ref().and_then(|block| block.timestamp.get(..7)).filter(|month| is_month(month));
+    Ok((chain, month.unwrap_or("unknown").to_owned()))
+}
+
 struct WrittenFile {
     bytes: Vec<u8>,
     rows: u64,
     reviews: u64,
+    refusals: Vec<String>,
 }
 
-fn written_file(
-    rows: &[Box<serde_json::value::RawValue>],
-    format: &Format,
-    options: &Options,
-) -> anyhow::Result<WrittenFile> {
+fn written_file(rows: &[NumberedRow], format: &Format, options: &Options) -> anyhow::Result<WrittenFile> {
     let mut answers = Vec::with_capacity(rows.len());
-    for row in rows {
-        answers.push(serde_json::from_str::<Classification>(row.get())?);
+    let mut refusals = Vec::new();
+    for (at, row) in rows {
+        match serde_json::from_str::<Classification>(row.get()) {
+            Ok(answer) => answers.push(answer),
+            Err(error) => refusals.push(refused(*at, &error.to_string())),
+        }
     }
     let at = |row: &Classification| row.block.as_ref().map(|block| (block.timestamp.clone(), block.number));
     answers.sort_by_cached_key(at);
-    let reviews = answers.iter().filter(|row| row.needs_review).count();
+    let (count, reviews) = (answers.len(), answers.iter().filter(|row| row.needs_review).count());
     let mut bytes = Vec::new();
     format.write(&mut answers.into_iter().map(|row| Ok(Reading::from(row))), options, &mut bytes)?;
-    Ok(WrittenFile { bytes, rows: u64::try_from(rows.len())?, reviews: u64::try_from(reviews)? })
+    Ok(WrittenFile { bytes, rows: u64::try_from(count)?, reviews: u64::try_from(reviews)?, refusals })
 }
 
 /// The last message of a subject.

@@ -114,12 +114,17 @@ async fn what_is_no_request_is_a_dead_letter_and_the_worker_lives() {
     nats.publish("taxon.requests.feed", json!({ "v": 1, "id": "mixed", "rows": rows }).to_string().into_bytes()).await;
     setup.run(&["work", "--until-empty", "--demo"]);
 
-    let drained = drain(&setup, &setup.data.path().join("drained"));
+    // Nor does a message among the results that is no outcome stop a drain.
+    nats.publish("taxon.results.feed", b"no outcome".to_vec()).await;
+    nats.publish("taxon.dead.feed", b"no letter".to_vec()).await;
+    let folder = setup.data.path().join("drained");
+    let drained = drain(&setup, &folder);
     assert_eq!(drained.rows.iter().map(|row| row["id"].as_str().unwrap()).collect::<Vec<_>>(), [known.as_str()]);
+    assert_eq!(rows_below(&folder, "refused").len(), 1);
     let mut codes: Vec<&str> = drained.dead.iter().map(|dead| dead["code"].as_str().unwrap()).collect();
     codes.sort_unstable();
-    assert_eq!(drained.dead.len(), count + 2);
-    let told = ["invalid_hash", "invalid_request", "unknown_version", "unsupported_chain"];
+    assert_eq!(drained.dead.len(), count + 3);
+    let told = ["invalid_hash", "invalid_request", "invalid_result", "unknown_version", "unsupported_chain"];
     assert_eq!(codes.iter().copied().collect::<BTreeSet<_>>(), told.into());
     assert_eq!(codes.iter().filter(|code| **code == "unknown_version").count(), 1);
     assert!(drained.dead.iter().all(|dead| !dead["reason"].as_str().unwrap().is_empty()));
