@@ -65,8 +65,8 @@ const fn digits() -> [u8; 256] {
     digits
 }
 
-/// What may have any length; `None` for what is not base58. The time grows with the square of the length, and ten digits at a time are a hundredth of it: most
-/// of what a Solana transaction took to parse was this, a digit at a time.
+/// What may have any length; `None` for what is not base58. The time grows with the square of the length, so digits are taken ten at a time: a
+/// digit at a time was 14 % of `taxon read` over transactions of which a quarter were Solana's.
 pub fn read(text: &str) -> Option<Vec<u8>> {
     let zeros = text.bytes().take_while(|byte| *byte == b'1').count();
     // Words of 64 bits, the lowest first.
