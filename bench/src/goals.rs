@@ -138,6 +138,20 @@ pub const GOALS: &[Goal] = &[
         Bound::AtLeast(0.9),
         "bench/run fleet",
     ),
+    goal(
+        "blocks_ratio",
+        "recorded blocks read whole beside their transactions one by one",
+        "×",
+        Bound::AtLeast(1.5),
+        "bench/run fleet",
+    ),
+    goal(
+        "blocks_requests",
+        "HTTP requests for a transaction of a block that is read whole",
+        "",
+        Bound::AtMost(0.03),
+        "bench/run fleet",
+    ),
     goal("bulk_cold_ratio", "the same, new to the service", "×", Bound::AtLeast(0.7), "bench/run bulk"),
     goal("bulk_growth_mib", "memory over a job of a million rows", "MiB", Bound::AtMost(64.0), "bench/run bulk"),
     goal(

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use async_nats::jetstream;
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::service::scratch;
@@ -13,6 +14,7 @@ use crate::service::scratch;
 const START_SECONDS_MAX: u64 = 10;
 const WAIT_MILLIS: u64 = 20;
 const REQUESTS: &str = "TAXON_REQUESTS";
+const DEAD: &str = "TAXON_DEAD";
 
 /// It ends with this value.
 #[derive(Debug)]
@@ -65,8 +67,23 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Batches that have no end yet.
-    pub async fn open_batches(&self) -> anyhow::Result<u64> {
-        Ok(self.context.get_stream(REQUESTS).await?.cached_info().state.messages)
+    /// A request as anybody may publish it.
+    pub async fn publish(&self, lane: &str, request: &Value) -> anyhow::Result<()> {
+        let payload = serde_json::to_vec(request)?;
+        self.context.publish(format!("taxon.requests.{lane}"), payload.into()).await?.await?;
+        Ok(())
+    }
+
+    /// Messages about what failed for good.
+    pub async fn dead_letters(&self) -> anyhow::Result<u64> {
+        Ok(self.context.get_stream(DEAD).await?.cached_info().state.messages)
+    }
+
+    /// Waits until all requests have their end.
+    pub async fn until_empty(&self) -> anyhow::Result<()> {
+        while self.context.get_stream(REQUESTS).await?.cached_info().state.messages > 0 {
+            tokio::time::sleep(Duration::from_millis(WAIT_MILLIS)).await;
+        }
+        Ok(())
     }
 }

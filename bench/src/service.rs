@@ -154,3 +154,23 @@ impl Drop for Service {
         let _ = self.process.wait();
     }
 }
+
+/// A worker of a fleet; it ends with this value.
+#[derive(Debug)]
+pub struct Worker(Child);
+
+impl Worker {
+    pub fn start(setup: &Setup, batches: u8) -> anyhow::Result<Self> {
+        let mut command = setup.command()?;
+        command.args(["work", "--batches", &batches.to_string()]);
+        Ok(Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?))
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // Whether it is gone already makes no difference.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}

@@ -1,11 +1,12 @@
 //! A node on this machine that answers every call after a fixed time: the demo recording, with its transactions under as many hashes as
 //! anybody asks for. It runs in a thread of its own, so that a program that waits does not hold it up.
 
+mod blocks;
 mod recording;
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -18,7 +19,8 @@ use axum::routing::post;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-pub use recording::Recording;
+pub use blocks::{RecordedBlock, RecordedBlocks};
+pub use recording::{Recording, SLOT_TRANSACTIONS};
 
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
 
@@ -28,17 +30,25 @@ pub struct Upstream {
     shared: Arc<Shared>,
 }
 
+/// What the nodes of all chains know.
+pub trait Answers: std::fmt::Debug + Send + Sync {
+    /// Appends the member `result` or `error` of an answer.
+    fn write(&self, slug: &str, method: &str, params: &serde_json::Value, out: &mut String);
+}
+
 #[derive(Debug)]
 struct Shared {
-    recording: Arc<Recording>,
+    recording: Arc<dyn Answers>,
     latency_micros: AtomicU64,
     requests: AtomicU64,
     calls: AtomicU64,
+    /// When the first request came and the last was answered, since it was last asked.
+    busy: Mutex<Option<(Instant, Instant)>>,
 }
 
 impl Upstream {
     /// It serves until the program ends.
-    pub fn start(recording: Arc<Recording>, latency: Duration) -> anyhow::Result<Self> {
+    pub fn start(recording: Arc<impl Answers + 'static>, latency: Duration) -> anyhow::Result<Self> {
         let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
@@ -47,6 +57,7 @@ impl Upstream {
             latency_micros: AtomicU64::new(0),
             requests: AtomicU64::new(0),
             calls: AtomicU64::new(0),
+            busy: Mutex::default(),
         });
         let app = Router::new().route("/{slug}", post(answer)).layer(DefaultBodyLimit::max(BODY_BYTES_MAX));
         let app = app.with_state(Arc::clone(&shared));
@@ -77,6 +88,12 @@ impl Upstream {
         self.shared.requests.load(Ordering::Relaxed)
     }
 
+    /// From the first request to the last answer since this was last asked: what a process takes to start and to end is not in it.
+    pub fn take_busy(&self) -> Duration {
+        let busy = self.shared.busy.lock().unwrap_or_else(PoisonError::into_inner).take();
+        busy.map_or(Duration::ZERO, |(first, last)| last.duration_since(first))
+    }
+
     /// Calls in those requests.
     pub fn calls(&self) -> u64 {
         self.shared.calls.load(Ordering::Relaxed)
@@ -102,6 +119,10 @@ async fn answer(State(shared): State<Arc<Shared>>, Path(slug): Path<String>, bod
         // The runtime's own timer counts whole milliseconds, which would add to each round trip.
         let _ = tokio::task::spawn_blocking(move || std::thread::sleep(left)).await;
     }
+    let mut busy = shared.busy.lock().unwrap_or_else(PoisonError::into_inner);
+    let first = busy.map_or(started, |(first, _)| first.min(started));
+    *busy = Some((first, Instant::now()));
+    drop(busy);
     ([(header::CONTENT_TYPE, "application/json")], answer).into_response()
 }
 
@@ -113,17 +134,17 @@ fn answers(shared: &Shared, slug: &str, body: &[u8]) -> anyhow::Result<String> {
         shared.calls.fetch_add(u64::try_from(calls.len())?, Ordering::Relaxed);
         for call in &calls {
             out.push(if out.is_empty() { '[' } else { ',' });
-            reply(&shared.recording, slug, call, &mut out)?;
+            reply(shared.recording.as_ref(), slug, call, &mut out)?;
         }
         out.push(']');
     } else {
         shared.calls.fetch_add(1, Ordering::Relaxed);
-        reply(&shared.recording, slug, &serde_json::from_str(text)?, &mut out)?;
+        reply(shared.recording.as_ref(), slug, &serde_json::from_str(text)?, &mut out)?;
     }
     Ok(out)
 }
 
-fn reply(recording: &Recording, slug: &str, call: &Call<'_>, out: &mut String) -> anyhow::Result<()> {
+fn reply(recording: &dyn Answers, slug: &str, call: &Call<'_>, out: &mut String) -> anyhow::Result<()> {
     out.push_str("{\"jsonrpc\":\"2.0\",\"id\":");
     out.push_str(call.id.get());
     out.push(',');

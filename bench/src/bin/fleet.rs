@@ -5,7 +5,7 @@
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -17,16 +17,17 @@ use taxon_bench::client::{self, Client};
 use taxon_bench::figures::{Figures, number};
 use taxon_bench::nats::{Nats, Watch};
 use taxon_bench::process::cpu_seconds;
-use taxon_bench::service::Setup;
+use taxon_bench::service::{Setup, Worker};
 use taxon_bench::upstream::{Recording, Upstream};
 
 const LATENCY: Duration = Duration::from_millis(20);
 /// Hashes of EVM are checked against what was signed, so that none can be made up.
 const CHAIN: &str = "demo-solana";
 const BATCH: usize = 100;
-/// As many calls at once as a worker has batches in hand.
-const CALLERS: usize = 4;
-const POLLED_EVERY: Duration = Duration::from_millis(20);
+/// That a worker has in hand.
+const BATCHES: u8 = 4;
+/// As many calls at once.
+const CALLERS: usize = BATCHES as usize;
 /// What a worker does before it is measured, so that its rules are loaded and its connections open.
 const WARM_ROWS: usize = 800;
 const DIRECT_RATIO_MIN: f64 = 0.75;
@@ -37,17 +38,6 @@ struct Arguments {
     /// Transactions of each measurement
     #[arg(long, default_value_t = 30_000)]
     rows: usize,
-}
-
-/// A worker; it ends with this value.
-struct Worker(Child);
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        // Whether it is gone already makes no difference.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 /// What the fleet's commands are run with, and the next transaction that nobody has read.
@@ -138,11 +128,8 @@ impl Fleet<'_> {
 
     /// Transactions a second of so many workers.
     async fn measure(&mut self, workers: usize, rows: usize) -> anyhow::Result<f64> {
-        let mut running = Vec::new();
-        for _ in 0..workers {
-            let mut command = self.setup.command()?;
-            running.push(Worker(command.arg("work").stdout(Stdio::null()).stderr(Stdio::null()).spawn()?));
-        }
+        let _running =
+            (0..workers).map(|_| Worker::start(self.setup, BATCHES)).collect::<anyhow::Result<Vec<Worker>>>()?;
         self.pass(WARM_ROWS).await?;
         let took = self.pass(rows).await?;
         Ok(number(rows) / took.as_secs_f64())
@@ -162,9 +149,7 @@ impl Fleet<'_> {
         let started = Instant::now();
         let fed = self.setup.command()?.arg("feed").arg(&path).stdout(Stdio::null()).status()?;
         ensure!(fed.success(), "the table is not fed");
-        while self.watch.open_batches().await? > 0 {
-            tokio::time::sleep(POLLED_EVERY).await;
-        }
+        self.watch.until_empty().await?;
         Ok(started.elapsed())
     }
 }

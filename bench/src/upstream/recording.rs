@@ -9,10 +9,14 @@ use anyhow::{Context, ensure};
 use chains::{Registry, Tape};
 use serde_json::{Value, json};
 
+use super::Answers;
+
 const EVM: &str = "demo";
 const SOLANA: &str = "demo-solana";
 /// Above every recorded block, so that all are final.
 const HEAD: u64 = 1_000_000;
+/// Transactions in each slot: those of a slot have the numbers from so many times its own.
+pub const SLOT_TRANSACTIONS: u64 = 100;
 const NULL: &str = "\"result\":null";
 const NOT_FOUND: &str = "\"error\":{\"code\":-32601,\"message\":\"method not found\"}";
 const REVERTED: &str = "\"error\":{\"code\":3,\"message\":\"execution reverted\"}";
@@ -49,6 +53,10 @@ impl Template {
 
     fn write(&self, hash: &str, out: &mut String) {
         out.push_str("\"result\":");
+        self.join(hash, out);
+    }
+
+    fn join(&self, hash: &str, out: &mut String) {
         for (at, piece) in self.0.iter().enumerate() {
             if at > 0 {
                 out.push_str(hash);
@@ -97,33 +105,6 @@ impl Recording {
         });
         let bytes: Vec<u8> = words.flat_map(u64::to_be_bytes).collect();
         bs58::encode(bytes).into_string()
-    }
-
-    /// Appends the member `result` or `error` of an answer.
-    pub(crate) fn write(&self, slug: &str, method: &str, params: &Value, out: &mut String) {
-        let hash = || params.get(0).and_then(Value::as_str).unwrap_or_default();
-        let evm = || (slug == EVM).then(|| self.evm_named(hash())).flatten();
-        let mut told = |template: Option<&Template>| match template {
-            Some(template) => template.write(hash(), out),
-            None => out.push_str(NULL),
-        };
-        match method {
-            "eth_getTransactionByHash" => told(evm().map(|original| &original.transaction)),
-            "eth_getTransactionReceipt" => told(evm().map(|original| &original.receipt)),
-            "debug_traceTransaction" => told(evm().map(|original| &original.trace)),
-            "getTransaction" => {
-                let original = (slug == SOLANA).then(|| self.solana_named(hash())).flatten();
-                told(original.map(|original| &original.transaction));
-            }
-            "getSignatureStatuses" => {
-                let names = params.get(0).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-                let statuses = names.map(|name| self.solana_named(name).map_or("null", |original| &original.status));
-                let statuses: Vec<&str> = statuses.collect();
-                let _ =
-                    write!(out, "\"result\":{{\"context\":{{\"slot\":{HEAD}}},\"value\":[{}]}}", statuses.join(","));
-            }
-            _ => out.push_str(&self.other(slug, method, params)),
-        }
     }
 
     /// Calls that do not depend on a transaction.
@@ -200,6 +181,49 @@ impl Recording {
         let bytes = bs58::decode(name).into_vec().ok()?;
         let place: [u8; 2] = bytes.get(62..64)?.try_into().ok()?;
         self.solana.get(usize::from(u16::from_be_bytes(place)))
+    }
+}
+
+impl Answers for Recording {
+    fn write(&self, slug: &str, method: &str, params: &Value, out: &mut String) {
+        let hash = || params.get(0).and_then(Value::as_str).unwrap_or_default();
+        let evm = || (slug == EVM).then(|| self.evm_named(hash())).flatten();
+        let mut told = |template: Option<&Template>| match template {
+            Some(template) => template.write(hash(), out),
+            None => out.push_str(NULL),
+        };
+        match method {
+            "eth_getTransactionByHash" => told(evm().map(|original| &original.transaction)),
+            "eth_getTransactionReceipt" => told(evm().map(|original| &original.receipt)),
+            "debug_traceTransaction" => told(evm().map(|original| &original.trace)),
+            "getTransaction" => {
+                let original = (slug == SOLANA).then(|| self.solana_named(hash())).flatten();
+                told(original.map(|original| &original.transaction));
+            }
+            "getBlock" if slug == SOLANA => {
+                let slot = params.get(0).and_then(Value::as_u64).unwrap_or_default();
+                let _ = write!(
+                    out,
+                    "\"result\":{{\"parentSlot\":{},\"blockTime\":1700000000,\"transactions\":[",
+                    slot.saturating_sub(1)
+                );
+                for place in 0..SLOT_TRANSACTIONS {
+                    let name = self.solana_hash(slot.saturating_mul(SLOT_TRANSACTIONS).saturating_add(place));
+                    let Some(original) = self.solana_named(&name) else { continue };
+                    out.push_str(if place == 0 { "" } else { "," });
+                    original.transaction.join(&name, out);
+                }
+                out.push_str("]}");
+            }
+            "getSignatureStatuses" => {
+                let names = params.get(0).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+                let statuses = names.map(|name| self.solana_named(name).map_or("null", |original| &original.status));
+                let statuses: Vec<&str> = statuses.collect();
+                let _ =
+                    write!(out, "\"result\":{{\"context\":{{\"slot\":{HEAD}}},\"value\":[{}]}}", statuses.join(","));
+            }
+            _ => out.push_str(&self.other(slug, method, params)),
+        }
     }
 }
 

@@ -16,6 +16,7 @@ mod unsupported;
 pub(crate) mod wire;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -86,6 +87,7 @@ enum Transport {
 #[derive(Debug)]
 struct Live {
     roster: Arc<Roster>,
+    rounds: Arc<OpenRounds>,
     queue: mpsc::Sender<Pending>,
     /// Used while traces are slow.
     traces: mpsc::Sender<Pending>,
@@ -143,13 +145,15 @@ impl Node {
         recorder: Option<Arc<Recorder>>,
     ) -> Result<Self, InvalidEndpoint> {
         let roster = Arc::new(Roster::new(Arc::clone(&chain), dialect, urls)?);
+        let rounds = Arc::new(OpenRounds::default());
         let lane = |batches: usize| {
             let (queue, waiting) = mpsc::channel(QUEUE_CALLS_MAX);
-            tokio::spawn(gather(Arc::clone(&roster), Arc::new(Semaphore::new(batches)), waiting));
+            let slots = Arc::new(Semaphore::new(batches));
+            tokio::spawn(gather(Arc::clone(&roster), Arc::clone(&rounds), slots, waiting));
             queue
         };
         let (queue, traces) = (lane(BATCHES_IN_FLIGHT_MAX), lane(TRACE_BATCHES_IN_FLIGHT_MAX));
-        let transport = Transport::Live(Live { roster, queue, traces });
+        let transport = Transport::Live(Live { roster, rounds, queue, traces });
         Ok(Self { chain, dialect, transport, recorder, unsupported: Mutex::default(), explorer: None })
     }
 
@@ -260,10 +264,12 @@ impl Node {
         }
     }
 
-    /// Waits while more join, with the same bounds as calls; `count` tells how many have joined. Send with `call_gathered` afterwards.
-    pub(crate) async fn let_others_join(&self, count: impl Fn() -> usize) {
-        let Transport::Live(live) = &self.transport else { return };
-        let mut patience = Patience::new(live.roster.undelivered(), Instant::now());
+    /// Waits while more join, with the same bounds as calls; `count` tells how many have joined. Send with `call_gathered` afterwards: calls that were
+    /// made meanwhile wait for that, as long as the round is held, to share its request.
+    pub(crate) async fn let_others_join(&self, count: impl Fn() -> usize) -> Option<OpenRound> {
+        let Transport::Live(live) = &self.transport else { return None };
+        let round = OpenRound::new(&live.rounds);
+        let mut patience = Patience::new(live.roster.undelivered(), None, Instant::now());
         let mut joined = count();
         while !patience.is_over(Instant::now()) {
             tokio::time::sleep(Duration::from_millis(GATHER_LOOK_MILLIS)).await;
@@ -272,6 +278,7 @@ impl Node {
                 patience.join(Instant::now());
             }
         }
+        Some(round)
     }
 
     pub(crate) fn endpoints(&self) -> usize {
@@ -367,13 +374,15 @@ pub struct InvalidEndpoint;
 #[derive(Debug)]
 struct Patience<'a> {
     undelivered: &'a UndeliveredAnswers,
+    /// Calls are about to be made that others may share a request with; nothing where those are waited for themselves.
+    rounds: Option<&'a OpenRounds>,
     began: Instant,
     joined: Instant,
 }
 
 impl<'a> Patience<'a> {
-    fn new(undelivered: &'a UndeliveredAnswers, now: Instant) -> Self {
-        Self { undelivered, began: now, joined: now }
+    fn new(undelivered: &'a UndeliveredAnswers, rounds: Option<&'a OpenRounds>, now: Instant) -> Self {
+        Self { undelivered, rounds, began: now, joined: now }
     }
 
     /// One more has joined. Others may follow, so the wait is extended, within the maximum.
@@ -384,17 +393,51 @@ impl<'a> Patience<'a> {
 
     fn is_over(&self, now: Instant) -> bool {
         let is_busy = self.undelivered.is_any();
-        let is_quiet = !is_busy && now.duration_since(self.joined) >= Duration::from_millis(GATHER_MILLIS);
+        let is_awaited = self.rounds.is_some_and(OpenRounds::is_any);
+        let is_quiet =
+            !is_busy && !is_awaited && now.duration_since(self.joined) >= Duration::from_millis(GATHER_MILLIS);
         let most = if is_busy { GATHER_UNDELIVERED_MILLIS_MAX } else { GATHER_MILLIS_MAX };
         is_quiet || now.duration_since(self.began) >= Duration::from_millis(most)
     }
 }
 
+/// Rounds of calls that are being gathered, such as those for the metadata of tokens.
+#[derive(Debug, Default)]
+struct OpenRounds(AtomicUsize);
+
+impl OpenRounds {
+    fn is_any(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > 0
+    }
+}
+
+/// One of them, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct OpenRound(Arc<OpenRounds>);
+
+impl OpenRound {
+    fn new(rounds: &Arc<OpenRounds>) -> Self {
+        rounds.0.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(rounds))
+    }
+}
+
+impl Drop for OpenRound {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// Waits for a first call, lets others join it while they keep coming, and sends them together.
-async fn gather(roster: Arc<Roster>, slots: Arc<Semaphore>, mut waiting: mpsc::Receiver<Pending>) {
+async fn gather(
+    roster: Arc<Roster>,
+    rounds: Arc<OpenRounds>,
+    slots: Arc<Semaphore>,
+    mut waiting: mpsc::Receiver<Pending>,
+) {
     while let Some(first) = waiting.recv().await {
         let most = roster.batch_calls();
-        let mut patience = Patience::new(roster.undelivered(), Instant::now());
+        let mut patience = Patience::new(roster.undelivered(), Some(&rounds), Instant::now());
         let mut moment = first.moment;
         let mut batch = vec![first];
         while batch.len() < most {
@@ -448,7 +491,8 @@ mod tests {
     fn calls_wait_for_quiet_and_for_undelivered_answers_but_never_for_long() {
         let (undelivered, began) = (UndeliveredAnswers::default(), Instant::now());
         let after = |micros: u64| began + Duration::from_micros(micros);
-        let mut patience = Patience::new(&undelivered, began);
+        let rounds = Arc::new(OpenRounds::default());
+        let mut patience = Patience::new(&undelivered, Some(&rounds), began);
         assert!(!patience.is_over(after(1_900)) && patience.is_over(after(2_000)), "it is quiet");
         assert_eq!(patience.join(after(1_900)), Moment::Gathering);
         assert!(!patience.is_over(after(3_800)), "one more has come");
@@ -461,5 +505,11 @@ mod tests {
         assert_eq!(patience.join(after(50_000)), Moment::Gathered);
         drop(answer);
         assert!(patience.is_over(after(12_000)));
+        let patience = Patience::new(&undelivered, Some(&rounds), began);
+        let round = OpenRound::new(&rounds);
+        assert!(!patience.is_over(after(11_000)), "a round is about to be sent");
+        assert!(patience.is_over(after(12_000)), "and is not waited for any longer");
+        drop(round);
+        assert!(patience.is_over(after(2_000)));
     }
 }

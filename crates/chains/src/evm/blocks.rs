@@ -24,7 +24,7 @@ use crate::rpc::{AttributedAnswer, Endpoints};
 use receipts::BlockReceipts;
 
 /// Blocks of one chain that are fetched at once; others wait. Their calls share requests, and each block takes tens of megabytes.
-pub(super) const BLOCKS_AT_ONCE_MAX: usize = 8;
+pub(super) const BLOCKS_AT_ONCE_MAX: usize = 16;
 /// Transactions of a block, receipts and traces that are read; the largest blocks of today's chains hold some thousands.
 const BLOCK_TRANSACTIONS_MAX: usize = 20_000;
 /// Transactions of a block that are completed at once by calls of their own.

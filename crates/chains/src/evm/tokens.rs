@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::error::{CallError, UpstreamError};
 use crate::memory::TokenMemory;
-use crate::rpc::Node;
+use crate::rpc::{Node, OpenRound};
 
 sol! {
     struct Call3 { address target; bool allowFailure; bytes callData; }
@@ -103,13 +103,13 @@ impl Tokens {
     }
 
     async fn ask_round(&self, node: &Node) -> Result<Known, UpstreamError> {
-        node.let_others_join(|| self.gathering().wanted.len()).await;
+        let round = node.let_others_join(|| self.gathering().wanted.len()).await;
         let wanted: Vec<Address> = {
             let mut gathering = self.gathering();
             gathering.open = None;
             std::mem::take(&mut gathering.wanted).into_iter().collect()
         };
-        let found = self.recall_or_ask(node, &wanted).await;
+        let found = self.recall_or_ask(node, &wanted, round).await;
         let mut gathering = self.gathering();
         for token in &wanted {
             gathering.rounds.remove(token);
@@ -117,11 +117,18 @@ impl Tokens {
         found
     }
 
-    async fn recall_or_ask(&self, node: &Node, wanted: &[Address]) -> Result<Known, UpstreamError> {
+    async fn recall_or_ask(
+        &self,
+        node: &Node,
+        wanted: &[Address],
+        round: Option<OpenRound>,
+    ) -> Result<Known, UpstreamError> {
         let recalled = self.memory.recall(&node.chain.slug, wanted.iter().map(|token| Account::Evm(*token)).collect());
         let recalled = recalled.await.into_iter().filter_map(|(token, said)| Some((token.evm()?, said)));
         let mut found: Known = recalled.collect();
         let wanted: Vec<Address> = wanted.iter().copied().filter(|token| !found.contains_key(token)).collect();
+        // What others asked for meanwhile goes with it.
+        drop(round);
         let chunks = wanted.chunks(MULTICALL_TOKENS_MAX).map(|chunk| ask(node, chunk));
         for answers in join_all(chunks).await {
             for (token, said) in answers? {
