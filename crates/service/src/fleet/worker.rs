@@ -2,6 +2,7 @@
 //! and only then the batch is taken from the stream; whoever finds it again finds the outcome too.
 
 mod blocks;
+mod places;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,7 +14,7 @@ use async_nats::jetstream::stream::Stream;
 use engine::Classification;
 use futures_util::StreamExt as _;
 use serde_json::value::RawValue;
-use tokio::sync::Semaphore;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -25,6 +26,7 @@ use super::nats::Nats;
 use super::streams;
 use crate::app::{Reader, may_pass};
 use crate::metrics;
+use places::Places;
 
 /// How long a request for batches waits in the server.
 const PULL_SECONDS: u64 = 2;
@@ -52,17 +54,14 @@ pub(crate) async fn work(
     let consumer = streams::workers(&nats).await?;
     let results = streams::stream(&nats, streams::RESULTS).await?;
     let renewed_every = consumer.cached_info().config.ack_wait / 3;
-    let worker = Arc::new(Worker { nats, reader, results, renewed_every });
-    let places = Arc::new(Semaphore::new(workload.batches));
+    let places = Places::new(workload.batches);
+    let worker = Arc::new(Worker { nats, reader, results, renewed_every, places });
     let mut in_hand = JoinSet::new();
     while !stop.is_cancelled() {
         while in_hand.try_join_next().is_some() {}
-        // At least one place, and then as many as there are.
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { break };
-        let count = places.available_permits().saturating_add(1);
-        drop(place);
+        let count = worker.places.free().await?;
         let taken = tokio::select! {
-            taken = worker.take(&consumer, count, &places, &mut in_hand) => taken,
+            taken = worker.take(&consumer, count, &mut in_hand) => taken,
             () = stop.cancelled() => break,
         };
         match taken {
@@ -85,6 +84,7 @@ struct Worker {
     reader: Arc<Reader>,
     results: Stream,
     renewed_every: Duration,
+    places: Places,
 }
 
 /// What became of a message.
@@ -116,7 +116,6 @@ impl Worker {
         self: &Arc<Self>,
         consumer: &PullConsumer,
         count: usize,
-        places: &Arc<Semaphore>,
         in_hand: &mut JoinSet<()>,
     ) -> anyhow::Result<usize> {
         let pull = consumer.batch().max_messages(count).expires(Duration::from_secs(PULL_SECONDS));
@@ -124,13 +123,12 @@ impl Worker {
         let mut taken = 0_usize;
         while let Some(message) = messages.next().await {
             let message = message.map_err(|error| anyhow::anyhow!("{error}"))?;
-            let place = Arc::clone(places).acquire_owned().await?;
+            let request = Request::parse(&message.payload);
+            let is_block = request.as_ref().is_ok_and(|request| request.block.is_some());
+            let place = self.places.take(is_block).await?;
             taken = taken.saturating_add(1);
             let worker = Arc::clone(self);
-            in_hand.spawn(async move {
-                worker.serve(message).await;
-                drop(place);
-            });
+            in_hand.spawn(async move { worker.serve(message, request, place).await });
         }
         Ok(taken)
     }
@@ -141,10 +139,10 @@ impl Worker {
         requests.is_ok_and(|requests| requests.cached_info().state.messages == 0)
     }
 
-    async fn serve(&self, message: Message) {
+    async fn serve(&self, message: Message, request: Result<Request, Refusal>, place: OwnedSemaphorePermit) {
         let began = Instant::now();
         metrics::fleet_in_hand(1.0);
-        let served = self.end(&message);
+        let served = self.end(&message, request, place);
         tokio::pin!(served);
         let end = loop {
             tokio::select! {
@@ -157,17 +155,17 @@ impl Worker {
         metrics::fleet_batch(end.name(), began.elapsed());
     }
 
-    async fn end(&self, message: &Message) -> End {
+    async fn end(&self, message: &Message, request: Result<Request, Refusal>, place: OwnedSemaphorePermit) -> End {
         let info = message.info().ok();
         let (delivered, sequence, waiting) =
             info.as_ref().map_or((1, 0, 0), |info| (info.delivered, info.stream_sequence, info.pending));
         metrics::fleet_pending(waiting);
         let lane = lane_of(&message.subject);
-        let (end, kind) = match Request::parse(&message.payload) {
+        let (end, kind) = match request {
             Ok(request) if request.pause > 0 && delivered <= 1 => {
                 (End::Returned, AckKind::Nak(Some(Duration::from_secs(request.pause.into()))))
             }
-            Ok(request) => match self.answer(&request, lane, delivered > DELIVERIES_MAX).await {
+            Ok(request) => match self.answer(&request, lane, delivered > DELIVERIES_MAX, place).await {
                 Ok(end) => (end, AckKind::Ack),
                 Err(error) => {
                     tracing::error!(id = request.id, %error, "a batch could not be ended, and comes again");
@@ -188,10 +186,16 @@ impl Worker {
     }
 
     /// Reads the batch, stores the outcome, and publishes what follows from the one that is stored.
-    async fn answer(&self, request: &Request, lane: &str, is_given_up: bool) -> anyhow::Result<End> {
+    async fn answer(
+        &self,
+        request: &Request,
+        lane: &str,
+        is_given_up: bool,
+        place: OwnedSemaphorePermit,
+    ) -> anyhow::Result<End> {
         let outcome = match &request.block {
             _ if is_given_up => given_up(request),
-            Some(block) => return self.answer_block(request, block, lane).await,
+            Some(block) => return self.answer_block(request, block, lane, place).await,
             None => self.read(request).await?,
         };
         let (end, stored) = self.store(outcome, lane).await?;
@@ -201,13 +205,24 @@ impl Worker {
 
     /// The outcome of the block's first part comes first and always: it tells whether the block was read or is asked for again. The other parts follow
     /// only where it was read, so that a block is never read under two ids.
-    async fn answer_block(&self, request: &Request, block: &BlockRequest, lane: &str) -> anyhow::Result<End> {
+    async fn answer_block(
+        &self,
+        request: &Request,
+        block: &BlockRequest,
+        lane: &str,
+        place: OwnedSemaphorePermit,
+    ) -> anyhow::Result<End> {
         let is_last_try = request.tries.saturating_add(1) >= TRIES_MAX;
         let questions = request.block_questions().map_err(anyhow::Error::msg)?;
         let whole = request.block_part(0, Vec::new());
-        let mut parts = match self.reader.block(&block.chain, block.number, &questions).await {
-            Ok(reading) => blocks::parts(request, block, &reading, is_last_try)?,
-            Err(error) => vec![(whole.clone(), blocks::failed(&whole, &error, is_last_try))],
+        // A place is held until everything is stored: where that takes long, no more is taken.
+        let (mut parts, _place) = match self.reader.fetch_block(&block.chain, block.number).await {
+            Ok(fetched) => {
+                let place = self.places.turn(place, fetched.len()).await;
+                let reading = self.reader.read_block(fetched, &questions).await;
+                (blocks::parts(request, block, &reading, is_last_try)?, place)
+            }
+            Err(error) => (vec![(whole.clone(), blocks::failed(&whole, &error, is_last_try))], place),
         };
         let rest = parts.split_off(1);
         let Some((first, outcome)) = parts.pop() else { anyhow::bail!("a block has a first part") };

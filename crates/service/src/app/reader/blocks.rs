@@ -8,7 +8,7 @@ use engine::{Chain, Question, TxHash};
 use futures_util::{StreamExt, stream};
 
 use super::{Answer, FinishedReading, ITEM_SECONDS_MAX, Reader, finish, timed_out};
-use crate::cache::{CacheQuery, CachedFacts};
+use crate::cache::CacheQuery;
 use crate::error::ApiError;
 use crate::logs;
 
@@ -16,6 +16,19 @@ use crate::logs;
 const BLOCK_SECONDS_MAX: u64 = 30;
 /// Transactions of one block that are read at once. What they need of nodes shares requests.
 const READINGS_AT_ONCE_MAX: usize = 400;
+
+/// A block as its chain tells it, before anything is read of it.
+#[derive(Debug)]
+pub(crate) struct FetchedBlock {
+    chain: Arc<Chain>,
+    transactions: Vec<FetchedOfBlock>,
+}
+
+impl FetchedBlock {
+    pub(crate) fn len(&self) -> usize {
+        self.transactions.len()
+    }
+}
 
 /// A block that was read.
 #[derive(Debug)]
@@ -39,31 +52,23 @@ struct BlockItem {
     chain: Arc<Chain>,
     hash: TxHash,
     fetched: Result<Fetched, FetchError>,
-    known: Option<Arc<CachedFacts>>,
     /// With their places among all questions.
     questions: Vec<(usize, Question)>,
 }
 
-impl BlockItem {
-    fn facts_wanted(&self) -> Option<CacheQuery<'_>> {
-        let (_, question) = self.questions.first()?;
-        Some(CacheQuery { hash: self.hash, pinned: Some(&self.chain.slug), question })
-    }
-}
-
 impl Reader {
-    /// One row for every transaction of the block and every question, in the order of the block: one that fails fails alone. A wallet that has no
-    /// part in a transaction has no row of it.
-    pub(crate) async fn block(
-        self: &Arc<Self>,
-        chain: &str,
-        number: u64,
-        questions: &[Question],
-    ) -> Result<BlockReading, ApiError> {
+    pub(crate) async fn fetch_block(&self, chain: &str, number: u64) -> Result<FetchedBlock, ApiError> {
         let chain = self.served(chain)?;
         let fetching = self.upstreams.block(&chain.slug, number);
         let fetched = tokio::time::timeout(Duration::from_secs(BLOCK_SECONDS_MAX), fetching).await;
-        let fetched = fetched.map_err(|_| timed_out(&chain.slug))??;
+        let transactions = fetched.map_err(|_| timed_out(&chain.slug))??;
+        Ok(FetchedBlock { chain, transactions })
+    }
+
+    /// One row for every transaction of the block and every question, in the order of the block: one that fails fails alone. A wallet that has no
+    /// part in a transaction has no row of it.
+    pub(crate) async fn read_block(self: &Arc<Self>, block: FetchedBlock, questions: &[Question]) -> BlockReading {
+        let FetchedBlock { chain, transactions: fetched } = block;
         let hashes = fetched.iter().map(|one| one.hash).collect();
         let mut rows: Vec<BlockRow> = Vec::new();
         let mut items = Vec::new();
@@ -78,16 +83,15 @@ impl Reader {
             }
             if !open.is_empty() {
                 let chain = Arc::clone(&chain);
-                items.push((place, BlockItem { chain, hash, fetched, known: None, questions: open }));
+                items.push((place, BlockItem { chain, hash, fetched, questions: open }));
             }
         }
-        self.add_cached_facts(&mut items).await;
         let readings = stream::iter(items).map(|(place, item)| self.read_item(place, item));
         let read: Vec<Vec<BlockRow>> = readings.buffered(READINGS_AT_ONCE_MAX).collect().await;
         let is_part = |row: &BlockRow| !matches!(row.answer, Err(ApiError::WalletNotInTransaction));
         rows.extend(read.into_iter().flatten().filter(is_part));
         rows.sort_by_key(|row| (row.place, row.asked));
-        Ok(BlockReading { hashes, rows })
+        BlockReading { hashes, rows }
     }
 
     /// For each transaction one for each question.
@@ -107,15 +111,6 @@ impl Reader {
         fetched.iter().map(|_| verdicts.by_ref().take(questions.len()).collect()).collect()
     }
 
-    /// Cached facts hold what earlier questions needed.
-    async fn add_cached_facts(&self, items: &mut [(usize, BlockItem)]) {
-        let wanted: Vec<CacheQuery<'_>> = items.iter().filter_map(|(_, item)| item.facts_wanted()).collect();
-        let known = self.cache.facts(&wanted).await;
-        for ((_, item), known) in items.iter_mut().zip(known) {
-            item.known = known;
-        }
-    }
-
     /// In a task of its own, so that a panic fails one transaction only.
     async fn read_item(self: &Arc<Self>, place: usize, item: BlockItem) -> Vec<BlockRow> {
         let (hash, reader) = (item.hash, Arc::clone(self));
@@ -131,12 +126,10 @@ impl Reader {
 
     /// One for each question.
     async fn answers(&self, item: BlockItem) -> Vec<Answer> {
-        let BlockItem { chain, hash, fetched, known, questions } = item;
-        let known = known.and_then(|facts| facts.decode(hash, &self.upstreams));
-        let (mut fetched, mut is_new) = match (known, fetched) {
-            (Some(known), _) => (known, false),
-            (None, Ok(fetched)) => (fetched, true),
-            (None, Err(error)) => return vec![Err(error.into()); questions.len()],
+        let BlockItem { chain, hash, fetched, questions } = item;
+        let mut fetched = match fetched {
+            Ok(fetched) => fetched,
+            Err(error) => return vec![Err(error.into()); questions.len()],
         };
         let mut answers = Vec::with_capacity(questions.len());
         for (_, question) in &questions {
@@ -148,7 +141,7 @@ impl Reader {
             let reading = reading.map_or_else(|_| Err(timed_out(&chain.slug)), |reading| reading.map_err(Into::into));
             let (after, answer) = match reading {
                 Ok(reading) => {
-                    let (fetched, answer) = self.kept(&chain, hash, question, reading, &mut is_new).await;
+                    let (fetched, answer) = self.kept(&chain, hash, question, reading).await;
                     (Some(fetched), answer)
                 }
                 Err(error) => (None, Err(error)),
@@ -162,26 +155,22 @@ impl Reader {
         answers
     }
 
-    /// Verdict and facts are cached as those of single readings are, except for facts in which no wallet has a part: of a block that is searched for a
-    /// few wallets, most are never asked for again.
+    /// The verdict is cached, for a block that is delivered again. Facts are not: of a long range of blocks hardly any is asked for again, and they would push
+    /// out those that are.
     async fn kept(
         &self,
         chain: &Chain,
         hash: TxHash,
         question: &Question,
         reading: FinishedReading,
-        is_new: &mut bool,
     ) -> (Fetched, Answer) {
-        let FinishedReading { fetched, has_learned, answer } = reading;
+        let FinishedReading { fetched, answer, has_learned: _ } = reading;
         let Some(answer) = answer else { return (fetched, Err(ApiError::WalletNotInTransaction)) };
-        let (pinned, row) = (Some(chain.slug.as_str()), Arc::new(answer));
-        if std::mem::take(is_new) || has_learned {
-            self.cache.keep_facts(hash, pinned, &fetched);
-        }
+        let row = Arc::new(answer);
         if let Some(keeper) = &self.keeper {
             keeper.keep(fetched.facts(), question.wallet).await;
         }
-        self.cache.keep_verdict(hash, pinned, question, &fetched, &row);
+        self.cache.keep_verdict(hash, Some(&chain.slug), question, &fetched, &row);
         (fetched, Ok(row))
     }
 }
@@ -246,6 +235,16 @@ mod tests {
         Arc::new(Reader::new(Knowledge::embedded().unwrap(), registry, upstreams, cache))
     }
 
+    async fn read(
+        reader: &Arc<Reader>,
+        chain: &str,
+        number: u64,
+        questions: &[Question],
+    ) -> Result<BlockReading, ApiError> {
+        let block = reader.fetch_block(chain, number).await?;
+        Ok(reader.read_block(block, questions).await)
+    }
+
     fn of_wallet(wallet: &str) -> Question {
         Question { wallet: Some(Account::parse(wallet).unwrap()), ..Question::default() }
     }
@@ -257,7 +256,7 @@ mod tests {
     #[tokio::test]
     async fn a_block_is_read_as_its_transactions_are_one_by_one() {
         let (by_block, one_by_one) = (reader(true), reader(false));
-        let BlockReading { hashes, rows } = by_block.block("demo", 1_000, &[Question::default()]).await.unwrap();
+        let BlockReading { hashes, rows } = read(&by_block, "demo", 1_000, &[Question::default()]).await.unwrap();
         assert!(rows.len() > 50 && rows.len() == hashes.len());
         for (place, row) in rows.iter().enumerate() {
             assert_eq!((row.place, row.asked), (place, 0));
@@ -266,14 +265,10 @@ mod tests {
             let alone = one_by_one.read(vec![one_by_one.seek(item)]).await.pop().unwrap();
             assert_eq!(json_of(&row.answer), json_of(&alone));
         }
-        // Facts and verdicts are cached: the transactions are read alone where the node tells nothing of them alone.
-        let hash = hashes[7];
-        for wallet in [None, rows[7].answer.as_ref().unwrap().perspective] {
-            let question = Question { wallet, ..Question::default() };
-            let item = Item { hash, chain: None, tx_id: None, question };
-            let cached = by_block.read(vec![by_block.seek(item)]).await.pop().unwrap();
-            assert_eq!(json_of(&cached)["category"], json_of(&rows[7].answer)["category"]);
-        }
+        // Verdicts are cached: the transaction is answered alone though the node tells nothing of it alone.
+        let item = Item { hash: hashes[7], chain: Some("demo".into()), tx_id: None, question: Question::default() };
+        let cached = by_block.read(vec![by_block.seek(item)]).await.pop().unwrap();
+        assert_eq!(json_of(&cached), json_of(&rows[7].answer));
     }
 
     #[tokio::test]
@@ -282,9 +277,9 @@ mod tests {
         let sender = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
         let (stranger, nobody) = (format!("0x{:040x}", 0xdead), format!("0x{:040x}", 0xbeef));
         let questions = [of_wallet(&stranger), of_wallet(sender), of_wallet(&nobody)];
-        let all = by_block.block("demo", 1_000, &[Question::default()]).await.unwrap();
+        let all = read(&by_block, "demo", 1_000, &[Question::default()]).await.unwrap();
         for _ in 0..2 {
-            let rows = by_block.block("demo", 1_000, &questions).await.unwrap().rows;
+            let rows = read(&by_block, "demo", 1_000, &questions).await.unwrap().rows;
             assert!(rows.len() > 20 && rows.iter().all(|row| row.asked == 1), "{}", rows.len());
             for (place, hash) in all.hashes.iter().enumerate() {
                 let (chain, question) = (Some("demo".to_owned()), questions[1].clone());
@@ -297,14 +292,14 @@ mod tests {
                 }
             }
         }
-        assert!(by_block.block("demo", 1_000, &[]).await.unwrap().rows.is_empty());
+        assert!(read(&by_block, "demo", 1_000, &[]).await.unwrap().rows.is_empty());
     }
 
     #[tokio::test]
     async fn a_block_that_cannot_be_had_is_an_error() {
         let reader = reader(true);
         let of = async |chain: &str, number: u64| {
-            reader.block(chain, number, &[Question::default()]).await.map(|block| block.rows.len()).unwrap_err()
+            read(&reader, chain, number, &[Question::default()]).await.map(|block| block.rows.len()).unwrap_err()
         };
         assert_eq!(of("atlantis", 1_000).await.item_code(), "unsupported_chain");
         assert_eq!(of("demo", 7).await.code(), "upstream_unavailable");
