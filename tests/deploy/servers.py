@@ -29,6 +29,8 @@ ANSWER_SECONDS_MAX = 10
 # How long a refusal may take; the server tells it at once.
 REFUSED_SECONDS = 3
 DUPLICATES_SECONDS = 1800
+# Whose inbox is called after the command.
+COMMANDS = {"streams": "streams", "feeder": "feed", "worker": "work", "drainer": "drain", "service": "serve"}
 STREAMS = {
     "TAXON_REQUESTS": (["taxon.requests.*"], RetentionPolicy.WORK_QUEUE),
     "TAXON_RESULTS": (["taxon.results.*"], RetentionPolicy.LIMITS),
@@ -113,7 +115,10 @@ class Servers:
             refused.append(str(error))
 
         urls = [f"tls://localhost:{port}" for port in ports or self.clients]
-        client = await nats.connect(urls, tls=self.context(who), error_cb=heard, allow_reconnect=is_patient, connect_timeout=5)
+        inbox = f"_INBOX.{COMMANDS.get(who, 'nobody')}".encode()
+        client = await nats.connect(
+            urls, tls=self.context(who), error_cb=heard, allow_reconnect=is_patient, connect_timeout=5, inbox_prefix=inbox
+        )
         client.refused = refused
         try:
             yield client
@@ -129,6 +134,15 @@ async def is_refused(client, what, subject, payload=b"{}"):
         await client.flush(timeout=ANSWER_SECONDS_MAX)
     told = "".join(client.refused[before:])
     assert "permissions violation" in told.lower() and subject.lower() in told.lower(), f"{what} is not refused: {told!r}"
+
+
+async def is_deaf(client, what, subject):
+    before = len(client.refused)
+    await client.subscribe(subject)
+    end = time.monotonic() + REFUSED_SECONDS
+    while len(client.refused) == before and time.monotonic() < end:
+        await client.flush(timeout=ANSWER_SECONDS_MAX)
+    assert "permissions violation" in "".join(client.refused[before:]).lower(), f"{what} is not refused"
 
 
 async def streams_are_made(servers):
@@ -161,6 +175,8 @@ async def a_feeder_feeds(servers):
         await is_refused(client, "a feeder that reads", "$JS.API.CONSUMER.CREATE.TAXON_RESULTS")
         await is_refused(client, "a feeder that takes requests", "$JS.API.CONSUMER.MSG.NEXT.TAXON_REQUESTS.taxon-workers", b"1")
         await is_refused(client, "a feeder that clears", "$JS.API.STREAM.PURGE.TAXON_REQUESTS")
+        await is_deaf(client, "a feeder that hears what workers are given", "_INBOX.work.>")
+        await is_deaf(client, "a feeder that hears everything", "_INBOX.>")
 
 
 async def a_worker_works(servers):
@@ -201,6 +217,31 @@ async def a_drainer_drains(servers):
         await is_refused(client, "a drainer that clears requests", "$JS.API.STREAM.PURGE.TAXON_REQUESTS")
 
 
+async def a_service_hands_over_its_jobs(servers):
+    async with servers.connected("service") as client:
+        js = client.jetstream(timeout=ANSWER_SECONDS_MAX)
+        await js.publish("taxon.requests.jobs", b"rows of a job", headers={"Nats-Msg-Id": "job.1"})
+        assert (await js.consumer_info("TAXON_REQUESTS", "taxon-workers")).num_pending == 2
+        async with servers.connected("worker") as worker:
+            work = worker.jetstream(timeout=ANSWER_SECONDS_MAX)
+            pulled = await work.pull_subscribe_bind("taxon-workers", "TAXON_REQUESTS")
+            for message in await pulled.fetch(2, timeout=ANSWER_SECONDS_MAX):
+                lane = message.subject.rsplit(".", 1)[1]
+                await work.publish(f"taxon.results.{lane}", message.data)
+                await message.ack_sync(timeout=ANSWER_SECONDS_MAX)
+        made = await js.add_consumer(
+            "TAXON_RESULTS", ConsumerConfig(name="of-a-service", ack_policy=AckPolicy.NONE, filter_subject="taxon.results.jobs")
+        )
+        pulled = await js.pull_subscribe_bind(made.name, "TAXON_RESULTS")
+        [message] = await pulled.fetch(1, timeout=ANSWER_SECONDS_MAX)
+        assert message.data == b"rows of a job"
+        assert await js.delete_consumer("TAXON_RESULTS", made.name)
+        await is_refused(client, "a service that feeds", "taxon.requests.feed")
+        await is_refused(client, "a service that reads what others asked", "$JS.API.CONSUMER.CREATE.TAXON_RESULTS.mine.taxon.results.feed")
+        await is_refused(client, "a service that reads all results", "$JS.API.CONSUMER.CREATE.TAXON_RESULTS")
+        await is_refused(client, "a service that clears", "$JS.API.STREAM.PURGE.TAXON_RESULTS")
+
+
 async def nobody_else_comes_in(servers):
     # Nobody, a server, and a server's other certificate, whose authority is not that of clients.
     for who in [None, "nats-1", "route-1"]:
@@ -237,7 +278,7 @@ async def one_server_less(servers):
                 break
             assert time.monotonic() < end, "two of three servers take no request"
             await asyncio.sleep(0.5)
-        assert (await js.stream_info("TAXON_REQUESTS")).state.messages == 2
+        assert (await js.stream_info("TAXON_REQUESTS")).state.messages == 1
 
 
 async def main():
@@ -248,6 +289,7 @@ async def main():
         await a_feeder_feeds(servers)
         await a_worker_works(servers)
         await a_drainer_drains(servers)
+        await a_service_hands_over_its_jobs(servers)
         await nobody_else_comes_in(servers)
         await one_server_less(servers)
     finally:

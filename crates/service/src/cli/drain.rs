@@ -53,7 +53,7 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
     let stop = CancellationToken::new();
     let drain = Drain {
         place: Place::open_or_make(&args.out)?,
-        nats: Nats::connect(&args.nats.settings(config), "taxon drain").await?,
+        nats: Nats::connect(&args.nats.settings(config), "drain").await?,
         lane: args.lane.clone(),
         format: args.format,
         options: Arc::new(options),

@@ -95,7 +95,7 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
         found.extend(tables(source).await?);
     }
     ensure!(!found.is_empty(), "no table is named");
-    let nats = Nats::connect(&args.nats.settings(config), "taxon feed").await?;
+    let nats = Nats::connect(&args.nats.settings(config), "feed").await?;
     let bar = ProgressBar::new_spinner();
     bar.set_style(ProgressStyle::with_template(PROGRESS)?);
     let mut sum = Fed::default();
@@ -133,7 +133,7 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
 }
 
 async fn feed_blocks(config: &Config, args: &Args, feed: &Feed, blocks: &Blocks) -> anyhow::Result<ExitCode> {
-    let nats = Nats::connect(&args.nats.settings(config), "taxon feed").await?;
+    let nats = Nats::connect(&args.nats.settings(config), "feed").await?;
     let bar = ProgressBar::new(blocks.numbers.end.saturating_sub(blocks.numbers.start));
     bar.set_style(ProgressStyle::with_template(BLOCKS_PROGRESS)?);
     let mut note = |count| bar.inc(count);

@@ -63,7 +63,7 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
         None => None,
     };
     if config.nats.url.is_some() {
-        let nats = Nats::connect(&config.nats, "taxon serve").await?;
+        let nats = Nats::connect(&config.nats, "serve").await?;
         app.hand_jobs_to(Arc::new(Fleet::start(nats).await?));
     }
     let local = listener.local_addr()?;

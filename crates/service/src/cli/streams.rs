@@ -36,7 +36,7 @@ enum Command {
 }
 
 pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode> {
-    let nats = Nats::connect(&args.nats.settings(config), "taxon streams").await?;
+    let nats = Nats::connect(&args.nats.settings(config), "streams").await?;
     match &args.command {
         Command::Make(limits) => {
             streams::make(&nats, limits).await?;

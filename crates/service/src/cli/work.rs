@@ -48,7 +48,7 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
     }
     let demo = if args.demo { Demo::On } else { Demo::Off };
     let reader = Arc::new(app::keeping_reader(config, demo, args.keep_facts.as_deref())?);
-    let nats = Nats::connect(&args.nats.settings(config), "taxon work").await?;
+    let nats = Nats::connect(&args.nats.settings(config), "work").await?;
     let stop = CancellationToken::new();
     if let Some(address) = listen {
         let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;

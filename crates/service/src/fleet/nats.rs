@@ -37,7 +37,8 @@ pub(crate) struct Nats {
 pub(super) struct TooLarge;
 
 impl Nats {
-    pub(crate) async fn connect(settings: &config::Nats, name: &str) -> anyhow::Result<Self> {
+    /// `command` is the one that connects, such as `work`.
+    pub(crate) async fn connect(settings: &config::Nats, command: &str) -> anyhow::Result<Self> {
         let url = settings.url.as_deref().context("which NATS is it? Say --nats URL or set TAXON_NATS_URL")?;
         let mut addresses = Vec::new();
         for part in url.split(',').map(str::trim).filter(|part| !part.is_empty()) {
@@ -45,7 +46,9 @@ impl Nats {
             addresses.push(part.parse::<async_nats::ServerAddr>().ok().context("the address of NATS is none")?);
         }
         let mut options = ConnectOptions::new()
-            .name(name)
+            .name(format!("taxon {command}"))
+            // So that servers can keep each user from hearing what is meant for another.
+            .custom_inbox_prefix(format!("_INBOX.{command}"))
             .ping_interval(Duration::from_secs(PING_SECONDS))
             .connection_timeout(Duration::from_secs(CONNECT_SECONDS_MAX))
             .request_timeout(Some(Duration::from_secs(ANSWER_SECONDS_MAX)));

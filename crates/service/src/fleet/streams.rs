@@ -193,6 +193,8 @@ pub(super) type Messages = BoxStream<'static, anyhow::Result<Message>>;
 /// The messages of a subject after this one, each once and in order.
 pub(super) async fn messages(stream: &Stream, subject: String, after: u64) -> anyhow::Result<Messages> {
     let config = pull::OrderedConfig {
+        // With a name, what is filtered for stands in the subject that a server's permissions are about.
+        name: Some(format!("taxon-{:032x}", rand::random::<u128>())),
         filter_subject: subject,
         deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: after.saturating_add(1) },
         ..pull::OrderedConfig::default()

@@ -371,8 +371,8 @@ fn certificates_of_a_fleet_are_made_once() {
         files.map(|file| (file.clone(), std::fs::read(file).unwrap())).collect::<BTreeMap<_, _>>()
     };
     let made = make();
-    // Two authorities, two certificates for each of three servers, and four users, with their keys.
-    assert_eq!(made.len(), 2 * (2 + 6 + 4));
+    // Two authorities, two certificates for each of three servers, and five users, with their keys.
+    assert_eq!(made.len(), 2 * (2 + 6 + 5));
     assert_eq!(make(), made);
     let renewed = secrets.join("worker.crt");
     std::fs::remove_file(&renewed).unwrap();
