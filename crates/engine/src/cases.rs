@@ -18,7 +18,7 @@ use alloy_primitives::{Address, B256, Bytes, I256, U64, U256, keccak256};
 
 use crate::adjudicate::Reading;
 use crate::asset::Account;
-use crate::chain::{Chain, Family};
+use crate::chain::{Chain, Family, Quirks};
 use crate::classification::Side;
 use crate::confidence;
 use crate::evm::json::{EvmTransaction, Log, Receipt};
@@ -215,6 +215,10 @@ pub fn chain(slug: &str, wrapped: Address) -> Chain {
         contracts_as: None,
         explorer: None,
         endpoints: Vec::new(),
+        known_endpoints: Vec::new(),
+        quirks: Quirks::default(),
+        special: Vec::new(),
+        documented_only: false,
     }
 }
 
