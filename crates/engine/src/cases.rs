@@ -165,6 +165,7 @@ pub fn plain(chain: Chain, from: Address, to: Address, logs: Vec<Log>) -> EvmFac
             gas: None,
             gas_price: None,
             mint: None,
+            fee_currency: None,
         },
         is_hash_computed: false,
         receipt: Receipt {
@@ -181,6 +182,10 @@ pub fn plain(chain: Chain, from: Address, to: Address, logs: Vec<Log>) -> EvmFac
             operator_fee_constant: None,
             blob_gas_used: None,
             blob_gas_price: None,
+            da_footprint_gas_scalar: None,
+            fee_token: None,
+            fee_payer: None,
+            fee_token_id: None,
         },
         block: None,
         internal: InternalValue::Traced { transfers: Vec::new(), failed: false },

@@ -32,6 +32,13 @@ const TOKEN_CALLS: [[u8; 4]; 5] = [
 
 /// Whether coin may have moved inside.
 pub fn may_hide_coin(facts: &EvmFacts, rules: &Rules, known: &Known<'_>, movements: &[Movement]) -> bool {
+    let quirks = &facts.chain.quirks;
+    if quirks.logs_every_move || quirks.no_coin {
+        return false;
+    }
+    if facts.has_coin_contract() {
+        return true;
+    }
     let is_proved = ran_no_code(facts)
         || is_too_cheap(facts)
         || is_token_call(facts, known)
