@@ -117,7 +117,11 @@ mod tests {
         let evm = registry.chains().iter().filter(|chain| chain.family == Family::Evm).count();
         assert!(evm >= 85, "{evm} EVM chains");
         for chain in registry.chains().iter().filter(|chain| chain.documented_only) {
-            assert!(chain.endpoints.is_empty(), "{}: nobody is asked about a hash by default whom nobody has read", chain.slug);
+            assert!(
+                chain.endpoints.is_empty(),
+                "{}: nobody is asked about a hash by default whom nobody has read",
+                chain.slug
+            );
         }
         for name in ["ethereum", "eth", "1"] {
             assert_eq!(registry.find(name).map(|chain| chain.slug.as_str()), Some("ethereum"), "{name}");

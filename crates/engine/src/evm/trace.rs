@@ -178,6 +178,28 @@ pub fn from_flat(rows: &[FlatTrace]) -> (Vec<InternalTransfer>, bool) {
     (transfers.filter(|transfer| !transfer.value.is_zero()).collect(), failed)
 }
 
+/// Whether any frame called one of these contracts so that it may have changed something.
+pub fn calls_any(root: &CallFrame, contracts: &[Address]) -> bool {
+    let is_one = |to: Option<Address>| to.is_some_and(|to| contracts.contains(&to));
+    let mut open: Vec<&InnerFrame> = if contracts.is_empty() { Vec::new() } else { root.calls.iter().collect() };
+    let mut is_called = is_one(root.to);
+    while let Some(frame) = open.pop() {
+        is_called |= is_one(frame.to) && !frame.kind.eq_ignore_ascii_case(READ_ONLY);
+        open.extend(&frame.calls);
+    }
+    is_called
+}
+
+/// The same of the flat format.
+pub fn flat_calls_any(rows: &[FlatTrace], contracts: &[Address]) -> bool {
+    let is_one = |to: Option<Address>| to.is_some_and(|to| contracts.contains(&to));
+    let reads = |row: &FlatTrace| row.action.call_type.as_deref().is_some_and(|it| it.eq_ignore_ascii_case(READ_ONLY));
+    rows.iter().any(|row| is_one(row.action.to) && !reads(row))
+}
+
+/// A call that can change nothing.
+const READ_ONLY: &str = "STATICCALL";
+
 /// Where frames failed, in order, without those below another.
 fn undone(rows: &[FlatTrace]) -> Vec<&[u32]> {
     let mut places: Vec<&[u32]> =

@@ -276,14 +276,18 @@ fn served(chains: &[Arc<Chain>]) -> String {
 
 /// Every chain of the registry, with what is special about it and how it was learnt.
 fn known_chains(chains: &[Arc<Chain>]) -> String {
-    let mut out = format!("{} chains are known.\n\n| slug | chain id | coin | what is special |\n|---|---|---|---|\n", chains.len());
+    let mut out = format!(
+        "{} chains are known.\n\n| slug | chain id | coin | what is special |\n|---|---|---|---|\n",
+        chains.len()
+    );
     for chain in chains {
         let id = chain.chain_id.map_or_else(String::new, |id| id.to_string());
         let mut special: Vec<String> = chain.special.iter().map(|sentence| words(sentence)).collect();
         special.extend(chain.quirks.caveats.iter().map(|caveat| words(&format!("Left to a person: {}", caveat.says))));
         special.extend(chain.quirks.fee_unknown.iter().map(|why| words(&format!("No fee is stated: {why}"))));
         special.extend(chain.documented_only.then(|| "*From documentation only.*".to_owned()));
-        let _ = writeln!(out, "| {} | {id} | {} | {} |", code(&chain.slug), words(&chain.native_symbol), special.join(" "));
+        let _ =
+            writeln!(out, "| {} | {id} | {} | {} |", code(&chain.slug), words(&chain.native_symbol), special.join(" "));
     }
     out
 }
