@@ -1,7 +1,13 @@
 //! What chains do otherwise than Ethereum, one test per kind, by the rows of `chains.toml`. The node's answers have the form that the chain's
 //! documentation shows; no transaction of these chains was recorded.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests fail loudly")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests fail loudly"
+)]
 
 use std::sync::{Arc, LazyLock};
 
@@ -266,12 +272,12 @@ async fn a_chain_without_a_coin_states_its_fees_in_the_token_that_the_receipt_na
     // Held and given back; not logged at all; what contradicts is not stated.
     let held = [moved(TOKEN, WALLET, FEE_MANAGER, 100), done.clone(), moved(TOKEN, FEE_MANAGER, WALLET, 58)];
     assert_eq!(gas(&case(&held).read().await), token(TOKEN, "42"));
-    assert_eq!(gas(&case(&[done.clone()]).read().await), token(TOKEN, "42"));
+    assert_eq!(gas(&case(std::slice::from_ref(&done)).read().await), token(TOKEN, "42"));
     let other = case(&[done.clone(), moved(TOKEN, WALLET, FEE_MANAGER, 43)]).read().await;
     assert!(gas(&other).is_none() && other.needs_review, "{other:?}");
     // Rounded up.
     let more = json!({ "effectiveGasPrice": "0x77359401" });
-    assert_eq!(gas(&case(&[done.clone()]).receipt(&more).read().await), token(TOKEN, "43"));
+    assert_eq!(gas(&case(std::slice::from_ref(&done)).receipt(&more).read().await), token(TOKEN, "43"));
     // Somebody else paid.
     let sponsored = Case::on("tempo").untraced().receipt(&paid).receipt(&json!({ "feePayer": SPONSOR }));
     let sponsored = sponsored.logs(&[done.clone(), moved(TOKEN, SPONSOR, FEE_MANAGER, 42)]);

@@ -5,9 +5,7 @@ use alloy_primitives::{B256, U64};
 use engine::Chain;
 use engine::evm::InternalValue;
 use engine::evm::json::{EvmTransaction, Receipt};
-use engine::evm::trace::{
-    CallFrame, FlatTrace, InternalTransfer, Root, calls_any, flat_calls_any, from_call_tracer, from_flat,
-};
+use engine::evm::trace::{CallFrame, FlatTrace, Root, told_by_frame, told_by_rows};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -84,20 +82,11 @@ impl TraceFormat {
 }
 
 pub(super) fn of_frame(frame: &CallFrame, chain: &Chain) -> TraceSaid {
-    let (transfers, failed) = from_call_tracer(frame);
-    let is_whole = !calls_any(frame, &chain.quirks.coin_contracts);
-    (Root::of_call_tracer(frame), told(is_whole, transfers, failed))
+    (Root::of_call_tracer(frame), told_by_frame(frame, chain))
 }
 
 pub(super) fn of_rows(rows: &[FlatTrace], chain: &Chain) -> Option<TraceSaid> {
-    let (transfers, failed) = from_flat(rows);
-    let is_whole = !flat_calls_any(rows, &chain.quirks.coin_contracts);
-    (!rows.is_empty()).then(|| (Root::of_flat(rows), told(is_whole, transfers, failed)))
-}
-
-/// A trace in which a contract of the chain itself moved the coin without a value does not tell all that moved, and balances must.
-fn told(is_whole: bool, transfers: Vec<InternalTransfer>, failed: bool) -> InternalValue {
-    if is_whole { InternalValue::Traced { transfers, failed } } else { InternalValue::Untraceable }
+    (!rows.is_empty()).then(|| (Root::of_flat(rows), told_by_rows(rows, chain)))
 }
 
 impl EvmChain {
