@@ -33,16 +33,15 @@ pub(super) fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode> {
     let rows = listed.map(|chain| {
         let id = chain.chain_id.map_or_else(String::new, |id| id.to_string());
         let (slug, coin) = (chain.slug.clone(), chain.native_symbol.clone());
-        let mut row = vec![slug, id, coin, served_by(chain).to_owned()];
+        let mut row = vec![slug, id, coin, served_by(chain).to_owned(), chain.aliases.join(", ")];
         if args.all {
             row.push(if chain.documented_only { "documentation" } else { "" }.to_owned());
             row.push(chain.known_endpoints.join(" "));
         }
-        row.push(chain.aliases.join(", "));
         row
     });
     let heads: &[&str] = if args.all {
-        &["SLUG", "CHAIN ID", "COIN", "SERVED BY", "KNOWN ONLY FROM", "PUBLIC NODES NOT ASKED", "ALIASES"]
+        &["SLUG", "CHAIN ID", "COIN", "SERVED BY", "ALIASES", "KNOWN ONLY FROM", "PUBLIC NODES NOT ASKED"]
     } else {
         &["SLUG", "CHAIN ID", "COIN", "SERVED BY", "ALIASES"]
     };
