@@ -187,6 +187,9 @@ impl EvmChain {
             if transaction.hash != hash {
                 return Err(UpstreamError::Inconsistent("the transaction has another hash"));
             }
+            if self.is_of_parent(&transaction) {
+                return Ok(None);
+            }
             let told = self.checked(answer, transaction)?;
             let is_mined = told.transaction.block_number.is_some();
             is_pending |= !is_mined;
@@ -198,6 +201,12 @@ impl EvmChain {
             Ok(None) => Ok(TransactionState::Absent),
             Err(error) => Err(error),
         }
+    }
+
+    /// Whether it is of the history that this chain took over from another.
+    fn is_of_parent(&self, transaction: &EvmTransaction) -> bool {
+        let parent = self.chain().quirks.forked_from;
+        parent.is_some() && parent == transaction.chain_id.map(|id| id.to::<u64>())
     }
 
     /// What a node says of a transaction, where that is of this chain and has the hash that it claims.

@@ -40,7 +40,8 @@ pub fn assets_of(scene: &Scene<'_>, legs: &[Leg], wanted: impl Fn(usize) -> Opti
 const LEGS_LIKELY: usize = 2;
 
 fn gas_leg(scene: &Scene<'_>, gas: U256) -> AssetLeg {
-    AssetLeg { action: Action::PaidGas, ..native_leg(scene, gas) }
+    let leg = scene.gas_token.map_or_else(|| native_leg(scene, gas), |token| token_leg(scene, token, gas, None));
+    AssetLeg { action: Action::PaidGas, ..leg }
 }
 
 fn native_leg(scene: &Scene<'_>, raw: U256) -> AssetLeg {

@@ -18,7 +18,7 @@ use alloy_primitives::{Address, B256, Bytes, I256, U64, U256, keccak256};
 
 use crate::adjudicate::Reading;
 use crate::asset::Account;
-use crate::chain::{Chain, Family};
+use crate::chain::{Chain, Family, Quirks};
 use crate::classification::Side;
 use crate::confidence;
 use crate::evm::json::{EvmTransaction, Log, Receipt};
@@ -165,6 +165,7 @@ pub fn plain(chain: Chain, from: Address, to: Address, logs: Vec<Log>) -> EvmFac
             gas: None,
             gas_price: None,
             mint: None,
+            fee_currency: None,
         },
         is_hash_computed: false,
         receipt: Receipt {
@@ -181,6 +182,10 @@ pub fn plain(chain: Chain, from: Address, to: Address, logs: Vec<Log>) -> EvmFac
             operator_fee_constant: None,
             blob_gas_used: None,
             blob_gas_price: None,
+            da_footprint_gas_scalar: None,
+            fee_token: None,
+            fee_payer: None,
+            fee_token_id: None,
         },
         block: None,
         internal: InternalValue::Traced { transfers: Vec::new(), failed: false },
@@ -215,6 +220,10 @@ pub fn chain(slug: &str, wrapped: Address) -> Chain {
         contracts_as: None,
         explorer: None,
         endpoints: Vec::new(),
+        known_endpoints: Vec::new(),
+        quirks: Quirks::default(),
+        special: Vec::new(),
+        documented_only: false,
     }
 }
 

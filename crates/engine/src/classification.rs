@@ -214,7 +214,8 @@ pub struct Alternate {
 pub struct Assets {
     pub sent: Vec<AssetLeg>,
     pub received: Vec<AssetLeg>,
-    /// The network fee; null when the perspective did not pay it.
+    /// The network fee, in the coin or in the token that paid it; null when the perspective did not pay it, and when it is not known, which
+    /// `review_note` then says.
     #[schema(required)]
     pub gas: Option<AssetLeg>,
 }

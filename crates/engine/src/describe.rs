@@ -228,6 +228,8 @@ pub fn doubt(doubt: &Doubt) -> String {
         Doubt::RebaseUnknown => "A token changed every balance in this transaction, and no node could tell what this wallet held before and after, or its shares moved in the same block. Look at the wallet's balance on both sides of the block.".to_owned(),
         Doubt::RebasedDown => "A token made every balance smaller in this transaction, this wallet's too, which is no movement. Look at how your books carry its cost.".to_owned(),
         Doubt::Unreadable(log) => format!("Log {log} says that something of this wallet's moved, in a form that no standard has. Look at what that contract did."),
+        Doubt::FeeUnknown(why) => format!("No fee is stated: {why}"),
+        Doubt::Caveat(says) => says.clone(),
         Doubt::AmountOverflow => "The logs claim amounts that add up to more than any ledger can hold, so no leg is stated.".to_owned(),
     }
 }

@@ -3,6 +3,7 @@
 pub mod accruals;
 pub mod actor;
 pub mod code;
+pub mod fee;
 pub mod json;
 pub mod movements;
 pub(crate) mod needs;
@@ -62,7 +63,13 @@ pub struct EvmFacts {
 impl EvmFacts {
     /// What contracts logged, without what the chain itself logs of its coin and its fees.
     pub fn contract_logs(&self) -> impl Iterator<Item = &json::Log> {
-        self.receipt.logs.iter().filter(|log| self.chain.native_log != Some(log.address))
+        self.receipt.logs.iter().filter(|log| !self.chain.logs_coin(log.address))
+    }
+
+    /// Whether a contract of the chain itself took part that moves the coin without a value, as far as the call and the logs show.
+    pub fn has_coin_contract(&self) -> bool {
+        let is_one = |contract: &Address| self.chain.quirks.coin_contracts.contains(contract);
+        self.transaction.to.as_ref().is_some_and(is_one) || self.receipt.logs.iter().any(|log| is_one(&log.address))
     }
 
     /// The number that explorers show for a log, by its position in the receipt.

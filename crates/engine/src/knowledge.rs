@@ -55,9 +55,13 @@ fn fingerprint(chain: &Chain) -> [u8; 32] {
         contracts_as,
         explorer: _,
         endpoints: _,
+        known_endpoints: _,
+        quirks,
+        special: _,
+        documented_only: _,
     } = chain;
     let coin = (native_symbol, native_name, native_decimals, native_before, wrapped_native);
-    let rest = (native_log, fee_collector, finality_depth, contracts_as);
+    let rest = (native_log, fee_collector, finality_depth, contracts_as, quirks);
     Sha256::digest(format!("{:?}", (slug, family, chain_id, coin, rest))).into()
 }
 
@@ -67,7 +71,7 @@ mod tests {
 
     use super::*;
     use crate::cases;
-    use crate::chain::FormerCoin;
+    use crate::chain::{FormerCoin, Quirks};
 
     const PACK: &str = "name = \"Mine\"\nabout = \"x\"\n";
 
@@ -89,6 +93,7 @@ mod tests {
             Chain { native_log: Some(address), ..chain.clone() },
             Chain { native_decimals: 6, ..chain.clone() },
             Chain { native_before: Some(former), ..chain.clone() },
+            Chain { quirks: Quirks { fee_sinks: vec![address], ..Quirks::default() }, ..chain.clone() },
         ];
         for changed in &changed {
             assert_ne!(before, engine(&[("mine", PACK)], changed), "{changed:?}");

@@ -51,7 +51,7 @@ mod whose;
 pub use asset::Account;
 pub use block::Block;
 pub use category::Category;
-pub use chain::{Chain, Family};
+pub use chain::{Chain, Family, Quirks};
 pub use classification::Classification;
 pub use evm::EvmFacts;
 pub use facts::Facts;

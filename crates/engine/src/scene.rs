@@ -75,6 +75,10 @@ pub enum Doubt {
     RebasedDown,
     /// The log of this number says that it moves something of the wallet's, and cannot be read.
     Unreadable(u64),
+    /// The wallet paid for gas, and how much is not known: why.
+    FeeUnknown(String),
+    /// Why readings on this chain are left to a person.
+    Caveat(String),
     /// Amounts that no ledger of 256 bits can hold: the contract's logs contradict themselves.
     AmountOverflow,
 }
@@ -101,6 +105,8 @@ pub struct Scene<'a> {
     pub legs: Vec<Leg>,
     /// What the wallet paid for gas; `None` when someone else paid.
     pub gas: Option<U256>,
+    /// The token that gas was paid in; `None` is the native coin.
+    pub gas_token: Option<Account>,
     pub doubts: Vec<Doubt>,
     pub ground: Ground<'a>,
     pub own: OnceCell<Vec<Own>>,

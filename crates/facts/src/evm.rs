@@ -17,7 +17,7 @@ pub(crate) fn facts(row: &Row<'_>, chain: Arc<Chain>, hash: B256) -> Result<EvmF
     agree(&chain, hash, &transaction, &receipt)?;
     let number = transaction.block_number.or(receipt.block_number).map(|number| number.to::<u64>());
     let block = row.block((number, None))?;
-    let internal = internal::read(row.internal, &transaction, &receipt)?;
+    let internal = internal::read(row.internal, &chain, &transaction, &receipt)?;
     let known = known::Evm::read(row.known)?;
     let facts = EvmFacts {
         chain,

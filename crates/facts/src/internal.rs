@@ -1,9 +1,10 @@
 //! Coin that contracts passed on: in either of the formats that nodes offer, or as a list.
 
 use alloy_primitives::{Address, Bytes, U256};
+use engine::Chain;
 use engine::evm::InternalValue;
 use engine::evm::json::{EvmTransaction, Receipt};
-use engine::evm::trace::{CallFrame, FlatTrace, InnerFrame, InternalTransfer, Root, from_call_tracer, from_flat};
+use engine::evm::trace::{CallFrame, FlatTrace, InnerFrame, InternalTransfer, Root, told_by_frame, told_by_rows};
 use serde::{Deserialize, Serialize};
 
 use crate::error::RowError;
@@ -40,6 +41,7 @@ enum Written<'a> {
 
 pub(crate) fn read(
     text: Option<&str>,
+    chain: &Chain,
     transaction: &EvmTransaction,
     receipt: &Receipt,
 ) -> Result<InternalValue, RowError> {
@@ -47,30 +49,30 @@ pub(crate) fn read(
         return Ok(InternalValue::NotAsked);
     };
     let unreadable = |error: serde_json::Error| RowError::unreadable(COLUMN, &error);
-    let (root, (transfers, failed)) = if text.starts_with('[') {
+    let (root, internal) = if text.starts_with('[') {
         let rows: Vec<FlatTrace> = serde_json::from_str(text).map_err(unreadable)?;
-        (Root::of_flat(&rows), from_flat(&rows))
+        (Root::of_flat(&rows), told_by_rows(&rows, chain))
     } else {
         let read: Read = serde_json::from_str(text).map_err(unreadable)?;
         match read {
             Read { untraceable: true, .. } => return Ok(InternalValue::Untraceable),
             Read { listed: Some(transfers), .. } => return Ok(InternalValue::Listed { transfers }),
             Read { transfers: Some(transfers), failed, .. } => {
-                (Root { failed, ..Root::default() }, (transfers, failed))
+                (Root { failed, ..Root::default() }, InternalValue::Traced { transfers, failed })
             }
             Read { kind: None, .. } => {
                 return Err(RowError::Unreadable { column: COLUMN, what: "it is in none of the forms".to_owned() });
             }
             Read { from, to, value, input, error, calls, .. } => {
                 let frame = CallFrame { from, to, value, input, error, calls };
-                (Root::of_call_tracer(&frame), from_call_tracer(&frame))
+                (Root::of_call_tracer(&frame), told_by_frame(&frame, chain))
             }
         }
     };
     if !root.agrees(transaction, receipt) {
         return Err(RowError::Contradiction("`internal` is of another transaction, or ended otherwise than `receipt`"));
     }
-    Ok(InternalValue::Traced { transfers, failed })
+    Ok(internal)
 }
 
 pub(crate) fn written(internal: &InternalValue) -> serde_json::Result<Option<String>> {

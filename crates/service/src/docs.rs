@@ -116,7 +116,7 @@ static PAGES: [PageSource; 47] = [
 ];
 
 pub(crate) fn router<S: Clone + Send + Sync + 'static>(reader: &Reader) -> Router<S> {
-    let tables = Tables::new(&reader.knowledge, &reader.served_chains());
+    let tables = Tables::new(&reader.knowledge, &reader.served_chains(), reader.registry.chains());
     let mut router = Router::new().route("/docs/", get(|| async { Redirect::permanent("/docs") }));
     for page in &PAGES {
         let text = tables.fill(page.text);

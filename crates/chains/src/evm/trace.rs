@@ -2,15 +2,17 @@
 //! (`rpc/unsupported`): one that cannot trace leaves it to the others.
 
 use alloy_primitives::{B256, U64};
+use engine::Chain;
 use engine::evm::InternalValue;
 use engine::evm::json::{EvmTransaction, Receipt};
-use engine::evm::trace::{CallFrame, FlatTrace, Root, from_call_tracer, from_flat};
+use engine::evm::trace::{CallFrame, FlatTrace, Root, told_by_frame, told_by_rows};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::parts::BlockHeader;
 use super::{EvmChain, read};
 use crate::error::{CallError, UpstreamError};
+use crate::family::ServedChain;
 use crate::rpc::Endpoints;
 
 /// Times that a trace of one transaction is asked for while endpoints say that they do not offer it. What they said is remembered, so the
@@ -71,27 +73,26 @@ impl TraceFormat {
         }
     }
 
-    fn read(self, answer: &RawValue) -> Option<TraceSaid> {
+    fn read(self, answer: &RawValue, chain: &Chain) -> Option<TraceSaid> {
         match self {
-            Self::CallTracer => read::<Option<CallFrame>>(answer, "trace").ok()?.map(|frame| of_frame(&frame)),
-            Self::Flat => of_rows(&read::<Option<Vec<FlatTrace>>>(answer, "trace").ok()??),
+            Self::CallTracer => read::<Option<CallFrame>>(answer, "trace").ok()?.map(|frame| of_frame(&frame, chain)),
+            Self::Flat => of_rows(&read::<Option<Vec<FlatTrace>>>(answer, "trace").ok()??, chain),
         }
     }
 }
 
-pub(super) fn of_frame(frame: &CallFrame) -> TraceSaid {
-    let (transfers, failed) = from_call_tracer(frame);
-    (Root::of_call_tracer(frame), InternalValue::Traced { transfers, failed })
+pub(super) fn of_frame(frame: &CallFrame, chain: &Chain) -> TraceSaid {
+    (Root::of_call_tracer(frame), told_by_frame(frame, chain))
 }
 
-pub(super) fn of_rows(rows: &[FlatTrace]) -> Option<TraceSaid> {
-    let (transfers, failed) = from_flat(rows);
-    (!rows.is_empty()).then(|| (Root::of_flat(rows), InternalValue::Traced { transfers, failed }))
+pub(super) fn of_rows(rows: &[FlatTrace], chain: &Chain) -> Option<TraceSaid> {
+    (!rows.is_empty()).then(|| (Root::of_flat(rows), told_by_rows(rows, chain)))
 }
 
 impl EvmChain {
     pub(super) async fn trace(&self, avoid: Endpoints, hash: B256) -> Trace {
-        let (by, said) = self.traced(avoid, Traced::Transaction(hash), TraceFormat::read).await;
+        let (by, said) =
+            self.traced(avoid, Traced::Transaction(hash), |format, answer| format.read(answer, self.chain())).await;
         Trace { by, said }
     }
 

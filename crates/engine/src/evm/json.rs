@@ -23,6 +23,8 @@ pub struct EvmTransaction {
     pub gas_price: Option<U256>,
     /// OP stack deposits: native coin minted to the sender.
     pub mint: Option<U256>,
+    /// Celo: the token that pays for gas, or the adapter of one.
+    pub fee_currency: Option<Address>,
 }
 
 impl EvmTransaction {
@@ -60,22 +62,46 @@ pub struct Receipt {
     pub operator_fee_constant: Option<U256>,
     pub blob_gas_used: Option<U256>,
     pub blob_gas_price: Option<U256>,
+    /// OP stack since Jovian, which also counts the operator fee otherwise, and states as blob gas what nobody pays for.
+    pub da_footprint_gas_scalar: Option<U256>,
+    /// Tempo: the token that paid for gas, and whose it was.
+    pub fee_token: Option<Address>,
+    pub fee_payer: Option<Address>,
+    /// Morph: the number of the token that paid for gas; zero is the coin.
+    #[serde(rename = "feeTokenID")]
+    pub fee_token_id: Option<U256>,
 }
 
 impl Receipt {
-    /// Gas as the chain charged it: execution, blobs, and on OP-stack chains the L1 data fee and the operator fee. A receipt from before London has
-    /// no price, and the transaction's own counts.
+    /// Gas as the chain charged it, where it charges for what was used.
     pub fn fee(&self, gas_price: Option<U256>) -> U256 {
+        self.fee_of(self.gas_used, gas_price)
+    }
+
+    /// So much gas as the chain charges for it: execution, blobs, and on OP-stack chains the L1 data fee and the operator fee. A receipt from before
+    /// London has no price, and the transaction's own counts.
+    pub fn fee_of(&self, gas: U256, gas_price: Option<U256>) -> U256 {
         let price = self.effective_gas_price.or(gas_price).unwrap_or_default();
-        let execution = self.gas_used.saturating_mul(price);
-        let blobs = self.blob_gas_used.unwrap_or_default().saturating_mul(self.blob_gas_price.unwrap_or_default());
-        let operator =
-            self.operator_fee_scalar.unwrap_or_default().saturating_mul(self.gas_used) / U256::from(1_000_000_u32);
-        execution
-            .saturating_add(blobs)
+        gas.saturating_mul(price)
+            .saturating_add(self.blob_fee())
             .saturating_add(self.l1_fee.unwrap_or_default())
-            .saturating_add(operator)
-            .saturating_add(self.operator_fee_constant.unwrap_or_default())
+            .saturating_add(self.operator_fee(gas))
+    }
+
+    fn blob_fee(&self) -> U256 {
+        if self.da_footprint_gas_scalar.is_some() {
+            return U256::ZERO;
+        }
+        self.blob_gas_used.unwrap_or_default().saturating_mul(self.blob_gas_price.unwrap_or_default())
+    }
+
+    fn operator_fee(&self, gas: U256) -> U256 {
+        let scaled = self.operator_fee_scalar.unwrap_or_default().saturating_mul(gas);
+        let scaled = match self.da_footprint_gas_scalar {
+            Some(_) => scaled.saturating_mul(U256::from(100_u8)),
+            None => scaled / U256::from(1_000_000_u32),
+        };
+        scaled.saturating_add(self.operator_fee_constant.unwrap_or_default())
     }
 }
 

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use alloy_primitives::{Address, B256, U256, b256};
 
 use super::json::{Log, word_address};
-use super::{EvmFacts, InternalValue};
+use super::{EvmFacts, InternalValue, fee};
 use crate::asset::{Account, Asset, Movement, NftKind, Seen};
-use crate::chain::Chain;
+use crate::chain::{Chain, CoinLog};
 use crate::rules::Known;
 use crate::rules::compile::{Field, NftRule};
 
@@ -36,10 +36,14 @@ pub fn movements(facts: &EvmFacts, known: &Known<'_>) -> Vec<Movement> {
     let mut found = native(facts);
     found.reserve(logs.len());
     let mut native_unmatched = if facts.chain.native_log.is_some() { counted(&found) } else { BTreeMap::new() };
+    let fee_logs = fee::token_fee(facts).map(|fee| fee.logs).unwrap_or_default();
     for (position, log) in logs.iter().enumerate() {
-        let Some(topic0) = log.topic0() else { continue };
+        let Some(topic0) = log.topic0().filter(|_| !fee_logs.contains(&position)) else { continue };
         if facts.chain.native_log == Some(log.address) {
             found.extend(native_logged(log, position, &facts.chain, &mut native_unmatched));
+            continue;
+        }
+        if facts.chain.logs_coin(log.address) {
             continue;
         }
         if let Some(rule) = known.nfts(log.address) {
@@ -53,6 +57,9 @@ pub fn movements(facts: &EvmFacts, known: &Known<'_>) -> Vec<Movement> {
             TRANSFER_OF_ID => found.extend(erc6909(log, position)),
             _ => {}
         }
+    }
+    for coin_log in &facts.chain.quirks.coin_logs {
+        logged_again(facts, coin_log, &mut found);
     }
     let unlogged = unlogged(facts, known, &found);
     found.extend(unlogged);
@@ -148,9 +155,36 @@ fn native_logged(log: &Log, position: usize, chain: &Chain, unmatched: &mut Coun
     }
 }
 
+/// The parties and the amount of an ERC-20 transfer that is logged as the standard asks.
+pub fn transfer_of(log: &Log) -> Option<(Address, Address, U256)> {
+    let is_transfer = log.topic0() == Some(TRANSFER) && log.topics.len() == 3;
+    let amount = log.data_u256(0).filter(|_| is_transfer)?;
+    Some((log.topic_address(1)?, log.topic_address(2)?, amount))
+}
+
+/// What a further contract logs of the coin, with other decimals: a move that is known already counts once, whatever of it those decimals cannot say.
+fn logged_again(facts: &EvmFacts, coin_log: &CoinLog, found: &mut Vec<Movement>) {
+    let Some(cut) = facts.chain.native_decimals.checked_sub(coin_log.decimals) else { return };
+    let unit = U256::from(10_u8).pow(U256::from(cut));
+    let mut known: Vec<Movement> = found.iter().filter(|m| m.asset == Asset::Native).copied().collect();
+    for (position, log) in facts.receipt.logs.iter().enumerate().filter(|(_, log)| log.address == coin_log.address) {
+        let Some((from, to, amount)) = transfer_of(log).filter(|(.., amount)| !amount.is_zero()) else { continue };
+        let rounds = |account| facts.chain.quirks.rounding_account == Some(account);
+        let Some(amount) = amount.checked_mul(unit).filter(|_| !rounds(from) && !rounds(to)) else { continue };
+        let logged = movement(Asset::Native, from, to, amount, Seen::Log(position));
+        let is_same = |m: &Movement| (m.from, m.to) == (logged.from, logged.to) && m.amount.abs_diff(amount) < unit;
+        match known.iter().position(is_same) {
+            Some(at) => {
+                known.swap_remove(at);
+            }
+            None => found.push(logged),
+        }
+    }
+}
+
 /// The first log that says it moves something and cannot be read, where it may be about the wallet: what it moved is not known.
 pub fn unreadable(facts: &EvmFacts, known: &Known<'_>, wallet: Address) -> Option<usize> {
-    let is_own_kind = |log: &Log| facts.chain.native_log == Some(log.address) || known.nfts(log.address).is_some();
+    let is_own_kind = |log: &Log| facts.chain.logs_coin(log.address) || known.nfts(log.address).is_some();
     let mut logs = facts.receipt.logs.iter();
     logs.position(|log| !is_read(log) && !is_own_kind(log) && has_bytes(log, wallet))
 }

@@ -17,14 +17,15 @@ use crate::scene::Outcome;
 const QUESTIONS_MAX: usize = 16;
 
 pub(crate) fn needs(scene: &EvmScene<'_>) -> Vec<Need> {
-    if scene.outcome == Outcome::Failed {
-        return Vec::new();
-    }
     let facts = scene.facts;
-    let mut needs = Vec::new();
+    let is_known = |contract: &Account| contract.evm().is_none_or(|token| facts.tokens.contains_key(&token));
+    let mut needs: Vec<Need> = scene.gas_token.filter(|token| !is_known(token)).map(Need::Token).into_iter().collect();
+    if scene.outcome == Outcome::Failed {
+        return needs;
+    }
     match facts.internal {
         InternalValue::NotAsked => needs.push(Need::InternalValue),
-        InternalValue::Untraceable | InternalValue::Listed { .. } if scene.may_hide_coin => {
+        _ if scene.may_hide_coin => {
             if !facts.balances.contains_key(&scene.perspective) {
                 needs.push(Need::Balance(scene.perspective.into()));
             }
@@ -38,7 +39,6 @@ pub(crate) fn needs(scene: &EvmScene<'_>) -> Vec<Need> {
         holder: scene.perspective.into(),
         shares: rebase.rule.shares.0,
     }));
-    let is_known = |contract: &Account| contract.evm().is_none_or(|token| facts.tokens.contains_key(&token));
     needs.extend(unknown_tokens(scene.listed_legs(), is_known));
     needs
 }

@@ -32,6 +32,13 @@ const TOKEN_CALLS: [[u8; 4]; 5] = [
 
 /// Whether coin may have moved inside.
 pub fn may_hide_coin(facts: &EvmFacts, rules: &Rules, known: &Known<'_>, movements: &[Movement]) -> bool {
+    let quirks = &facts.chain.quirks;
+    if quirks.logs_every_move || quirks.no_coin {
+        return false;
+    }
+    if facts.has_coin_contract() {
+        return true;
+    }
     let is_proved = ran_no_code(facts)
         || is_too_cheap(facts)
         || is_token_call(facts, known)
@@ -54,7 +61,9 @@ fn is_too_cheap(facts: &EvmFacts) -> bool {
     let is_recent = facts.block.is_some_and(|block| block.timestamp >= REFUNDS_SMALL_SINCE);
     let is_call = facts.transaction.to.is_some() && facts.transaction.kind() == LONDON;
     let bound = intrinsic(facts, 16).saturating_add(U256::from(CHEAPEST_MOVE_GAS));
-    is_recent && is_call && counts_as_ethereum(facts) && facts.receipt.gas_used < bound
+    // What the chain's own contracts do has a price of its own.
+    let has_own = !facts.chain.quirks.coin_contracts.is_empty();
+    is_recent && is_call && !has_own && counts_as_ethereum(facts) && facts.receipt.gas_used < bound
 }
 
 /// A token that is canonical, or that a pack lists, was called by the standard, and logged what the standard asks and nothing else.

@@ -5,6 +5,7 @@ use std::cell::OnceCell;
 use alloy_primitives::Address;
 
 use super::accruals::{self, Stated};
+use super::fee::{Fee, fee};
 use super::json::{Log, word_address};
 use super::movements::{movements, unreadable};
 use super::proofs::may_hide_coin;
@@ -71,7 +72,7 @@ pub fn read<'a>(
     let listed = rules.on(facts.chain.rules_slug());
     let known = Known::new(listed, vouched::proved(facts, listed));
     let mut movements = if outcome == Outcome::Failed { Vec::new() } else { movements(facts, &known) };
-    let is_traced = matches!(facts.internal, InternalValue::Traced { .. });
+    let is_traced = matches!(facts.internal, InternalValue::Traced { .. }) && !facts.has_coin_contract();
     let may_hide_coin = !is_traced && may_hide_coin(facts, rules, &known, &movements);
     if matches!(facts.internal, InternalValue::Listed { .. }) && !may_hide_coin {
         // No coin moved inside, whatever somebody lists: no balance is asked that would tell.
@@ -89,10 +90,26 @@ pub fn read<'a>(
             wallet.evm().filter(is_concerned).ok_or(WalletNotInTransaction)?
         }
     };
-    let gas = (perspective == facts.transaction.from).then(|| facts.receipt.fee(facts.transaction.gas_price));
     let mut doubts = Vec::new();
+    let (gas, gas_token) = match fee(facts, perspective) {
+        Fee::NotPaid => (None, None),
+        Fee::Coin(amount) => (Some(amount), None),
+        Fee::Token(token, amount) => (Some(amount), Some(token)),
+        Fee::Unknown(why) => {
+            doubts.push(Doubt::FeeUnknown(why));
+            (None, None)
+        }
+    };
+    let is_fee_known = doubts.is_empty();
+    let block = facts.block;
+    let caveats = facts.chain.quirks.caveats.iter().filter(|caveat| caveat.holds(facts.transaction.kind(), block));
+    doubts.extend(caveats.map(|caveat| Doubt::Caveat(caveat.says.clone())));
     if outcome == Outcome::Succeeded {
-        if may_hide_coin {
+        if may_hide_coin && !is_fee_known {
+            // What is missing of the balance may be the fee.
+            doubts.push(Doubt::InternalValueUnknown);
+        } else if may_hide_coin {
+            let gas = gas.filter(|_| gas_token.is_none());
             movements.extend(unseen_value(facts, (rules, &known), (perspective, gas), &movements, &mut doubts));
         }
         doubts.extend(
@@ -156,6 +173,7 @@ pub fn read<'a>(
         interest_paid,
         legs,
         gas,
+        gas_token: gas_token.map(Account::from),
         doubts,
         ground: Ground::Evm { facts, known: known.clone() },
         own: OnceCell::new(),
@@ -207,6 +225,7 @@ fn is_party(wallet: Address, facts: &EvmFacts, movements: &[Movement], may_hide_
         || tx.from == wallet
         || tx.to == Some(wallet)
         || facts.receipt.contract_address == Some(wallet)
+        || facts.receipt.fee_payer == Some(wallet)
         || movements.iter().any(|m| m.from == account || m.to == account)
         || facts.receipt.logs.iter().any(|log| mentions(log, wallet))
 }

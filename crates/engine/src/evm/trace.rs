@@ -3,7 +3,9 @@
 use alloy_primitives::{Address, B256, Bytes, U256};
 use serde::{Deserialize, Serialize};
 
+use super::InternalValue;
 use super::json::{EvmTransaction, Receipt};
+use crate::chain::Chain;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InternalTransfer {
@@ -177,6 +179,38 @@ pub fn from_flat(rows: &[FlatTrace]) -> (Vec<InternalTransfer>, bool) {
     let transfers = rows.iter().filter(|row| !row.trace_address.is_empty()).filter(is_kept).filter_map(flat_transfer);
     (transfers.filter(|transfer| !transfer.value.is_zero()).collect(), failed)
 }
+
+/// What a trace tells of the coin on this chain. One in which a contract of the chain itself moved the coin without a value does not tell all that
+/// moved, and balances must.
+pub fn told_by_frame(root: &CallFrame, chain: &Chain) -> InternalValue {
+    let (transfers, failed) = from_call_tracer(root);
+    let is_whole = !calls_any(root, &chain.quirks.coin_contracts);
+    if is_whole { InternalValue::Traced { transfers, failed } } else { InternalValue::Untraceable }
+}
+
+/// The same of the flat format.
+pub fn told_by_rows(rows: &[FlatTrace], chain: &Chain) -> InternalValue {
+    let (transfers, failed) = from_flat(rows);
+    let contracts = &chain.quirks.coin_contracts;
+    let reads = |row: &FlatTrace| row.action.call_type.as_deref().is_some_and(|it| it.eq_ignore_ascii_case(READ_ONLY));
+    let is_own = |row: &FlatTrace| row.action.to.is_some_and(|to| contracts.contains(&to)) && !reads(row);
+    if rows.iter().any(is_own) { InternalValue::Untraceable } else { InternalValue::Traced { transfers, failed } }
+}
+
+/// Whether any frame called one of these contracts so that it may have changed something.
+fn calls_any(root: &CallFrame, contracts: &[Address]) -> bool {
+    let is_one = |to: Option<Address>| to.is_some_and(|to| contracts.contains(&to));
+    let mut open: Vec<&InnerFrame> = if contracts.is_empty() { Vec::new() } else { root.calls.iter().collect() };
+    let mut is_called = is_one(root.to);
+    while let Some(frame) = open.pop() {
+        is_called |= is_one(frame.to) && !frame.kind.eq_ignore_ascii_case(READ_ONLY);
+        open.extend(&frame.calls);
+    }
+    is_called
+}
+
+/// A call that can change nothing.
+const READ_ONLY: &str = "STATICCALL";
 
 /// Where frames failed, in order, without those below another.
 fn undone(rows: &[FlatTrace]) -> Vec<&[u32]> {

@@ -159,6 +159,7 @@ pub fn read<'a>(
         interest_paid: Vec::new(),
         legs,
         gas: effects.filter(|_| wallet == payer).map(|effects| U256::from(effects.fee)),
+        gas_token: None,
         doubts,
         ground: Ground::Solana { facts, rules },
         own: OnceCell::new(),

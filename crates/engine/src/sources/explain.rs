@@ -330,7 +330,7 @@ fn is_asset(scene: &EvmScene<'_>, leg: &Leg, contract: Address) -> bool {
     let chain = &scene.facts.chain;
     let names_native = contract.is_zero()
         || contract == NATIVE_PLACEHOLDER
-        || chain.native_log == Some(contract)
+        || chain.logs_coin(contract)
         || chain.is_wrapped_native(contract);
     match leg.asset {
         Asset::Native => names_native,

@@ -90,9 +90,10 @@ pub(crate) struct KnownRow {
     links: Vec<String>,
 }
 
-/// Symbols of native coins, today's and former ones, in capitals.
+/// Symbols of native coins, today's and former ones, in capitals. A chain that nobody has read yet takes no symbol: its coin is a token
+/// elsewhere as often as not, such as USDC.
 pub(crate) fn coin_symbols(registry: &Registry) -> BTreeSet<String> {
-    let symbols = registry.chains().iter().flat_map(|chain| {
+    let symbols = registry.chains().iter().filter(|chain| !chain.documented_only).flat_map(|chain| {
         let former = chain.native_before.as_ref().map(|former| &former.symbol);
         std::iter::once(&chain.native_symbol).chain(former)
     });

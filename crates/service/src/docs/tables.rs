@@ -20,7 +20,7 @@ use crate::metrics;
 pub(super) struct Tables(Vec<(String, String)>);
 
 impl Tables {
-    pub(super) fn new(knowledge: &Knowledge, chains: &[Arc<Chain>]) -> Self {
+    pub(super) fn new(knowledge: &Knowledge, chains: &[Arc<Chain>], known: &[Arc<Chain>]) -> Self {
         let treatments = &knowledge.treatments;
         let read = [
             ("<!-- categories -->", categories(treatments)),
@@ -28,6 +28,7 @@ impl Tables {
             ("<!-- policies -->", policies(treatments)),
             ("<!-- errors -->", errors(error::TABLE)),
             ("<!-- chains -->", served(chains)),
+            ("<!-- known chains -->", known_chains(known)),
             ("<!-- protocols -->", protocols(&knowledge.rules.packs)),
             ("<!-- metrics -->", exported(metrics::TABLE)),
             ("<!-- facts -->", facts_columns()),
@@ -269,6 +270,24 @@ fn served(chains: &[Arc<Chain>]) -> String {
         let name = chain.explorer.as_deref().map_or_else(|| words(&chain.name), |url| link(&chain.name, url));
         let (slug, coin) = (code(&chain.slug), words(&chain.native_symbol));
         let _ = writeln!(out, "| {slug} | {name} | {family} | {id} | {coin} | {} |", aliases.join(", "));
+    }
+    out
+}
+
+/// Every chain of the registry, with what is special about it and how it was learnt.
+fn known_chains(chains: &[Arc<Chain>]) -> String {
+    let mut out = format!(
+        "{} chains are known.\n\n| slug | chain id | coin | what is special |\n|---|---|---|---|\n",
+        chains.len()
+    );
+    for chain in chains {
+        let id = chain.chain_id.map_or_else(String::new, |id| id.to_string());
+        let mut special: Vec<String> = chain.special.iter().map(|sentence| words(sentence)).collect();
+        special.extend(chain.quirks.caveats.iter().map(|caveat| words(&format!("Left to a person: {}", caveat.says))));
+        special.extend(chain.quirks.fee_unknown.iter().map(|why| words(&format!("No fee is stated: {why}"))));
+        special.extend(chain.documented_only.then(|| "*From documentation only.*".to_owned()));
+        let _ =
+            writeln!(out, "| {} | {id} | {} | {} |", code(&chain.slug), words(&chain.native_symbol), special.join(" "));
     }
     out
 }

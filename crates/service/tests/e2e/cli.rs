@@ -51,14 +51,35 @@ fn hostile_token_text_is_shown_and_not_obeyed() {
     }
 }
 
+/// What nobody has read yet is known and not asked: a hash without a chain goes to the same nodes as before.
+#[test]
+fn chains_are_listed_that_are_served_or_all_that_are_known() {
+    let folder = tempfile::tempdir().unwrap();
+    // Without a node of the operator's the public ones serve.
+    let listed = |arguments: &[&str]| -> Vec<String> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_taxon"));
+        let output = command.args(arguments).env("TAXON_DATA_DIR", folder.path()).current_dir(folder.path()).output();
+        said(&output.unwrap()).lines().skip(1).map(str::to_owned).collect()
+    };
+    let (served, all) = (listed(&["chains"]), listed(&["chains", "--all"]));
+    assert!(all.len() >= 86 && served.len() == 55, "{} of {}", served.len(), all.len());
+    let is_arc = |row: &&String| row.split_whitespace().next() == Some("arc");
+    assert!(!served.iter().any(|row| is_arc(&row)), "{served:?}");
+    let arc = all.iter().find(is_arc).unwrap();
+    assert!(arc.contains("not served") && arc.contains("documentation") && arc.contains("https://rpc."), "{arc}");
+    assert_eq!(all.iter().filter(|row| row.contains("public endpoints")).count(), served.len());
+    assert!(served.iter().all(|row| row.contains("public endpoints")));
+}
+
 #[test]
 fn exit_codes_tell_failure_from_misuse() {
     let folder = tempfile::tempdir().unwrap();
-    let cases: [(&[&str], i32); 9] = [
+    let cases: [(&[&str], i32); 10] = [
         (&["migrate"], 0),
         (&["rules", "check"], 0),
         (&["rules", "show", "aave-v3"], 0),
         (&["chains"], 0),
+        (&["chains", "--all"], 0),
         (&["rules", "show", "no-such-pack"], 1),
         (&["keys", "revoke", "nothere1"], 1),
         (&["classify", "0x1"], 2),

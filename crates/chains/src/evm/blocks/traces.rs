@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use alloy_primitives::B256;
+use engine::Chain;
 use engine::evm::trace::{CallFrame, FlatTrace};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -11,6 +12,7 @@ use super::super::trace::{Trace, TraceFormat, TraceSaid, Traced, of_frame, of_ro
 use super::super::{EvmChain, read};
 use super::BLOCK_TRANSACTIONS_MAX;
 use crate::bounded;
+use crate::family::ServedChain;
 use crate::rpc::Endpoints;
 
 /// Rows of all transactions of a block in the flat format.
@@ -61,12 +63,12 @@ impl SaidOfBlock {
     }
 
     /// Frames nest deeper than is read of some transactions: each is read by itself, so that such a one fails alone.
-    fn of_call_tracer(answer: &RawValue) -> Option<Self> {
+    fn of_call_tracer(answer: &RawValue, chain: &Chain) -> Option<Self> {
         let rows: Vec<TracedTransaction<'_>> = bounded::list(answer.get(), BLOCK_TRANSACTIONS_MAX)?;
         let mut said = Self::default();
         for TracedTransaction { tx_hash, result } in rows {
             let frame = result.and_then(|result| read::<CallFrame>(result, "trace").ok());
-            match (tx_hash, frame.as_ref().map(of_frame)) {
+            match (tx_hash, frame.as_ref().map(|frame| of_frame(frame, chain))) {
                 (Some(hash), Some(one)) => said.name(hash, one),
                 (Some(_), None) => {}
                 (None, one) => said.nameless.push(one),
@@ -76,7 +78,7 @@ impl SaidOfBlock {
     }
 
     /// Rows without a transaction are the block's own, such as rewards.
-    fn of_flat(answer: &RawValue) -> Option<Self> {
+    fn of_flat(answer: &RawValue, chain: &Chain) -> Option<Self> {
         let rows: Vec<FlatTrace> = bounded::list(answer.get(), FLAT_ROWS_MAX)?;
         let mut by_transaction: BTreeMap<B256, Vec<FlatTrace>> = BTreeMap::new();
         for row in rows {
@@ -86,7 +88,7 @@ impl SaidOfBlock {
         }
         let mut said = Self::default();
         for (hash, rows) in by_transaction {
-            said.named.insert(hash, of_rows(&rows));
+            said.named.insert(hash, of_rows(&rows, chain));
         }
         Some(said)
     }
@@ -96,8 +98,8 @@ impl EvmChain {
     /// None where no endpoint offers them, or the answer cannot be had: then each is asked for alone.
     pub(super) async fn block_traces(&self, number: u64) -> BlockTraces {
         let read = |format: TraceFormat, answer: &RawValue| match format {
-            TraceFormat::CallTracer => SaidOfBlock::of_call_tracer(answer),
-            TraceFormat::Flat => SaidOfBlock::of_flat(answer),
+            TraceFormat::CallTracer => SaidOfBlock::of_call_tracer(answer, self.chain()),
+            TraceFormat::Flat => SaidOfBlock::of_flat(answer, self.chain()),
         };
         let (by, said) = self.traced(Endpoints::default(), Traced::Block(number), read).await;
         BlockTraces { by, said: said.unwrap_or_default() }
