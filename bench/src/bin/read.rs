@@ -1,4 +1,4 @@
-//! `taxon read`: verdicts a second out of recorded facts on two threads, and how much of the time goes to Parquet; beside them what the engine takes alone.
+//! `taxon read`: verdicts a second out of recorded facts on two processors, and how much of the time goes to Parquet; beside them what the engine takes alone.
 //!
 //! `cargo build --release -p taxon && cargo run --release -p taxon-bench --bin read [FILE.jsonl] [--rows N]`: without a file the demo chains' transactions
 //! are measured, over and over. They are larger than what stands in whole blocks.
@@ -23,7 +23,6 @@ use taxon_bench::service::{repository, scratch};
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-const THREADS: usize = 2;
 /// Rounds over all transactions in one thread, and runs of the command; medians are reported, since the machine is noisy.
 const ROUNDS: usize = 7;
 const RUNS: usize = 5;
@@ -63,7 +62,7 @@ fn main() -> anyhow::Result<()> {
         let (mut rates, mut shares) = (Vec::new(), Vec::new());
         for _ in 0..arguments.runs {
             let (rate, share) = run(folder.path(), &facts)?;
-            println!("  {rate:>8.0} rows/s on {THREADS} threads, {share:.0} % of the time in Parquet");
+            println!("  {rate:>8.0} rows/s, {share:.0} % of the time in Parquet");
             rates.push(rate);
             shares.push(share);
         }
@@ -129,7 +128,7 @@ fn timed(count: usize, work: impl Fn()) -> f64 {
 /// Rows a second and the share of Parquet, as the command tells them.
 fn run(folder: &Path, facts: &Path) -> anyhow::Result<(f64, f64)> {
     let mut command = Command::new(repository().join("target/release/taxon"));
-    command.arg("read").arg(facts).args(["--demo", "--out", "verdicts.parquet", "--threads", &THREADS.to_string()]);
+    command.arg("read").arg(facts).args(["--demo", "--out", "verdicts.parquet"]);
     let output = command.env("TAXON_DATA_DIR", folder).current_dir(folder).output()?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let told = String::from_utf8(output.stdout)?;

@@ -41,7 +41,7 @@ pub(super) struct Args {
     /// Add to each answer what each source said, and where on chain
     #[arg(long)]
     explain: bool,
-    /// Threads that read; as many as there are processors when left out
+    /// Threads that read; one more than there are processors when left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     /// Also know the demo chains
@@ -72,7 +72,8 @@ pub(super) async fn run(config: &Config, args: &Args) -> anyhow::Result<ExitCode
     };
     let (chains, knowledge) = app::known(config, if args.demo { Demo::On } else { Demo::Off })?;
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = args.threads.map_or(processors, usize::from);
+    // Only one unpacks rows at a time, and only one packs verdicts: with one more, no processor waits for its turn.
+    let threads = args.threads.map_or(processors.saturating_add(1), usize::from);
     let plan = Plan { knowledge: &knowledge, chains: &chains, question: &question, threads };
     let bar = ProgressBar::new(rows);
     bar.set_style(ProgressStyle::with_template(PROGRESS)?);

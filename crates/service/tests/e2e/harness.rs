@@ -270,6 +270,16 @@ impl Setup {
         Running::start(&command)
     }
 
+    /// The same with a clock that the file moves while the command runs, such as by `+40d`.
+    pub fn running_by_clock(&self, arguments: &[&str], clock: &Path) -> Running {
+        let mut command = self.command();
+        // The loader puts in where libraries are on this machine.
+        command.env("LD_PRELOAD", "/usr/$LIB/faketime/libfaketimeMT.so.1");
+        command.env("FAKETIME_TIMESTAMP_FILE", clock).env("FAKETIME_NO_CACHE", "1");
+        command.env("FAKETIME_DONT_FAKE_MONOTONIC", "1").args(arguments);
+        Running::start(&command)
+    }
+
     /// A command that succeeds: its standard output.
     pub fn run(&self, arguments: &[&str]) -> String {
         let output = self.output(arguments);

@@ -1,6 +1,7 @@
-//! A cluster of three servers and four workers, all of which die, stand still and come back while requests flow.
+//! A cluster of three servers and four workers, all of which die, stand still and come back while requests flow, and whose clocks jump.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::drain;
@@ -14,8 +15,18 @@ const WORKERS: usize = 4;
 /// Rows that are fed between two kills.
 const ROWS_BETWEEN: usize = ROWS / KILLS;
 
-fn worker(setup: &Setup) -> Running {
-    setup.running(&["work", "--demo", "--batches", "2"])
+/// Every second one goes by a clock that jumps.
+fn worker(setup: &Setup, number: usize) -> Running {
+    let work = ["work", "--demo", "--batches", "2"];
+    if number % 2 == 0 { setup.running(&work) } else { setup.running_by_clock(&work, &clock(setup)) }
+}
+
+fn clock(setup: &Setup) -> PathBuf {
+    setup.data.path().join("clock")
+}
+
+fn set_clock(setup: &Setup, moved_by: &str) {
+    std::fs::write(clock(setup), moved_by).unwrap();
 }
 
 #[tokio::test]
@@ -27,7 +38,8 @@ async fn workers_are_killed_a_hundred_times_and_servers_with_them_and_every_requ
     within(Duration::from_secs(60), async || setup.output(&make).status.success()).await;
     let nats = Client::connect(&urls).await;
 
-    let mut workers: Vec<Running> = (0..WORKERS).map(|_| worker(&setup)).collect();
+    set_clock(&setup, "+0");
+    let mut workers: Vec<Running> = (0..WORKERS).map(|number| worker(&setup, number)).collect();
     let mut asked = BTreeSet::new();
     for kill in 0..KILLS {
         asked.extend(nats.feed_rows(kill * ROWS_BETWEEN, ROWS_BETWEEN).await);
@@ -37,20 +49,23 @@ async fn workers_are_killed_a_hundred_times_and_servers_with_them_and_every_requ
             nats.publish("taxon.requests.feed", format!("poison {kill}").into_bytes()).await;
         }
         match kill {
+            10 => set_clock(&setup, "+40d"),
             20 => servers[0].kill(),
             30 => servers[0].start_again(),
+            35 => set_clock(&setup, "-40d"),
             40 => nats.move_leader("TAXON_RESULTS").await,
             45 => nats.move_leader("TAXON_REQUESTS").await,
             // The network between it and everybody goes silent.
             50 => servers[1].signal("STOP"),
             60 => servers[1].signal("CONT"),
             // A worker that sleeps for longer than its batches are held for it, and then goes on.
+            65 => set_clock(&setup, "+90s"),
             70 => workers[1].signal("STOP"),
             80 => workers[1].signal("CONT"),
             _ => {}
         }
         let victim = if (70..=80).contains(&kill) { 0 } else { kill % WORKERS };
-        std::mem::replace(&mut workers[victim], worker(&setup)).kill();
+        std::mem::replace(&mut workers[victim], worker(&setup, victim)).kill();
         tokio::time::sleep(Duration::from_millis(150)).await;
     }
     within(Duration::from_secs(120), async || nats.count("TAXON_REQUESTS").await == 0).await;
