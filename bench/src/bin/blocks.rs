@@ -136,10 +136,10 @@ async fn compare(
         "  by block {ratio:.2} times as many a second (goal: at least {RATIO_MIN}), {:.4} requests a transaction (goal: at most {REQUESTS_MAX})",
         by_block.requests
     );
-    figures.add(&format!("{name}_per_second"), by_block.per_second);
-    figures.add(&format!("{name}_ratio"), ratio);
-    figures.add(&format!("{name}_requests"), by_block.requests);
-    figures.add(&format!("{name}_singly_requests"), singly.requests);
+    figures.add(format!("{name}_per_second"), by_block.per_second);
+    figures.add(format!("{name}_ratio"), ratio);
+    figures.add(format!("{name}_requests"), by_block.requests);
+    figures.add(format!("{name}_singly_requests"), singly.requests);
     Ok(())
 }
 

@@ -18,7 +18,7 @@ const ROWS_BETWEEN: usize = ROWS / KILLS;
 /// Every second one goes by a clock that jumps.
 fn worker(setup: &Setup, number: usize) -> Running {
     let work = ["work", "--demo", "--batches", "2"];
-    if number % 2 == 0 { setup.running(&work) } else { setup.running_by_clock(&work, &clock(setup)) }
+    if number.is_multiple_of(2) { setup.running(&work) } else { setup.running_by_clock(&work, &clock(setup)) }
 }
 
 fn clock(setup: &Setup) -> PathBuf {
