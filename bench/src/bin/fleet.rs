@@ -24,10 +24,8 @@ const LATENCY: Duration = Duration::from_millis(20);
 /// Hashes of EVM are checked against what was signed, so that none can be made up.
 const CHAIN: &str = "demo-solana";
 const BATCH: usize = 100;
-/// That a worker has in hand.
-const BATCHES: u8 = 4;
-/// As many calls at once.
-const CALLERS: usize = BATCHES as usize;
+/// As many calls at once as a worker has batches in hand.
+const CALLERS: u8 = 4;
 /// What a worker does before it is measured, so that its rules are loaded and its connections open.
 const WARM_ROWS: usize = 800;
 const DIRECT_RATIO_MIN: f64 = 0.75;
@@ -129,7 +127,7 @@ impl Fleet<'_> {
     /// Transactions a second of so many workers.
     async fn measure(&mut self, workers: usize, rows: usize) -> anyhow::Result<f64> {
         let _running =
-            (0..workers).map(|_| Worker::start(self.setup, BATCHES)).collect::<anyhow::Result<Vec<Worker>>>()?;
+            (0..workers).map(|_| Worker::start(self.setup, CALLERS)).collect::<anyhow::Result<Vec<Worker>>>()?;
         self.pass(WARM_ROWS).await?;
         let took = self.pass(rows).await?;
         Ok(number(rows) / took.as_secs_f64())
