@@ -275,7 +275,8 @@ impl Setup {
         let mut command = self.command();
         // The loader puts in where libraries are on this machine.
         command.env("LD_PRELOAD", "/usr/$LIB/faketime/libfaketimeMT.so.1");
-        command.env("FAKETIME_TIMESTAMP_FILE", clock).env("FAKETIME_NO_CACHE", "1");
+        // The file is read again every second.
+        command.env("FAKETIME_TIMESTAMP_FILE", clock).env("FAKETIME_CACHE_DURATION", "1");
         command.env("FAKETIME_DONT_FAKE_MONOTONIC", "1").args(arguments);
         Running::start(&command)
     }

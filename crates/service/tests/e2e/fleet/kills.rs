@@ -68,7 +68,7 @@ async fn workers_are_killed_a_hundred_times_and_servers_with_them_and_every_requ
         std::mem::replace(&mut workers[victim], worker(&setup, victim)).kill();
         tokio::time::sleep(Duration::from_millis(150)).await;
     }
-    within(Duration::from_secs(120), async || nats.count("TAXON_REQUESTS").await == 0).await;
+    within(Duration::from_secs(240), async || nats.count("TAXON_REQUESTS").await == 0).await;
     drop(workers);
 
     let drained = drain(&setup, &setup.data.path().join("drained"));
