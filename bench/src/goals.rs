@@ -184,7 +184,7 @@ pub const GOALS: &[Goal] = &[
     ),
     goal(
         "read_rows_per_second",
-        "verdicts out of recorded facts, on two threads",
+        "verdicts out of recorded facts, on two processors",
         "rows/s",
         Bound::AtLeast(50_000.0),
         "bench/run read",
@@ -253,7 +253,7 @@ pub const FACTS: &[Fact] = &[
     ),
     fact(
         "read_raw_rows_per_second",
-        "verdicts out of facts in the nodes' own JSON, on two threads",
+        "verdicts out of facts in the nodes' own JSON, on two processors",
         "rows/s",
         "bench/run read",
     ),

@@ -7,7 +7,8 @@ use std::fmt;
 use alloy_primitives::B256;
 use toml::Spanned;
 
-use crate::evm::movements::{APPROVAL, DEPOSIT, TRANSFER, TRANSFER_BATCH, TRANSFER_OF_ID, TRANSFER_SINGLE, WITHDRAWAL};
+use crate::evm::erc20::TRANSFER;
+use crate::evm::movements::{APPROVAL, DEPOSIT, TRANSFER_BATCH, TRANSFER_OF_ID, TRANSFER_SINGLE, WITHDRAWAL};
 use crate::rules::abi::Signature;
 use crate::rules::compile::RulePlace;
 use crate::rules::file::SurfaceRow;

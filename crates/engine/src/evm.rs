@@ -3,6 +3,7 @@
 pub mod accruals;
 pub mod actor;
 pub mod code;
+pub mod erc20;
 pub mod fee;
 pub mod json;
 pub mod movements;

@@ -141,7 +141,7 @@ fn asked(rule: &CallRule, shape: &CallShape, spoken: Spoken) -> Bytes {
 }
 
 fn moved(token: Address, from: Address, to: Address, amount: u64) -> Log {
-    let topic = engine::evm::movements::TRANSFER;
+    let topic = engine::evm::erc20::TRANSFER;
     let data = Bytes::from(U256::from(amount).to_be_bytes_vec());
     Log { address: token, topics: vec![topic, from.into_word(), to.into_word()], data, log_index: None }
 }

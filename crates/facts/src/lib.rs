@@ -1,8 +1,9 @@
 //! Facts in, verdicts out: one transaction a row, in the words of the nodes that told it, for those who have the chain in a data lake.
 //!
-//! `schema` names the columns, `row` turns a row into the engine's facts and back, `file` and `writer` are files of such rows, `verdicts` is the table of
+//! `schema` names the columns, `row` is one of them, `convert` turns it into the engine's facts and back, `file` and `writer` are files of such rows, `verdicts` is the table of
 //! what the engine says of them, and `run` goes from the one to the other on all processors. Nothing here asks a node.
 
+mod convert;
 mod error;
 mod evm;
 mod file;

@@ -1,12 +1,9 @@
-//! One row: what somebody wrote down of a transaction, as the engine's facts, and facts as a row. Nothing is lost on the way there and back.
+//! One row: what somebody wrote down of a transaction.
 
-use std::sync::Arc;
+use engine::{Account, Block, Chain, TxHash};
 
-use engine::{Account, Block, Chain, Facts, Registry, TxHash};
-
-use crate::error::{RowError, shown};
+use crate::error::RowError;
 use crate::schema::VERSION;
-use crate::{evm, solana};
 
 /// The cells of a row, as they are.
 #[derive(Debug, Clone, Copy, Default)]
@@ -26,25 +23,6 @@ pub struct Row<'a> {
 }
 
 impl Row<'_> {
-    /// The facts, and whose view the row asks for.
-    pub fn facts(&self, chains: &Registry) -> Result<(Facts, Option<Account>), RowError> {
-        self.check_version()?;
-        let name = self.chain.ok_or(RowError::Missing("chain"))?;
-        let chain = chains.find(name).ok_or_else(|| RowError::UnknownChain(shown(name)))?;
-        let hash = self.hash.ok_or(RowError::Missing("hash"))?;
-        let hash = TxHash::parse(hash).map_err(|error| RowError::unreadable("hash", &error))?;
-        if hash.family() != chain.family {
-            return Err(RowError::Contradiction("the hash is none of this chain"));
-        }
-        let wallet = self.wallet.map(Account::parse).transpose();
-        let wallet = wallet.map_err(|error| RowError::unreadable("wallet", &error))?;
-        let facts = match hash {
-            TxHash::Evm(hash) => Facts::from(evm::facts(self, Arc::clone(chain), hash)?),
-            TxHash::Solana(signature) => Facts::from(solana::facts(self, Arc::clone(chain), signature)?),
-        };
-        Ok((facts, wallet))
-    }
-
     pub(crate) fn check_version(&self) -> Result<(), RowError> {
         match self.version {
             None => Err(RowError::Missing("version")),
@@ -90,14 +68,6 @@ pub struct RowText {
 }
 
 impl RowText {
-    /// What the engine knows of a transaction, and whose view was asked for.
-    pub fn of(facts: &Facts, wallet: Option<Account>) -> serde_json::Result<Self> {
-        match facts {
-            Facts::Evm(facts) => evm::row(facts, wallet),
-            Facts::Solana(facts) => solana::row(facts, wallet),
-        }
-    }
-
     pub(crate) fn new(chain: &Chain, hash: TxHash, wallet: Option<Account>, block: Option<Block>) -> Self {
         Self {
             chain: chain.slug.clone(),

@@ -3,8 +3,9 @@
 
 use alloy_primitives::{Address, B256, U256};
 use engine::evm::InternalValue;
+use engine::evm::erc20::TRANSFER;
 use engine::evm::json::{EvmTransaction, Log, Receipt};
-use engine::evm::movements::{DEPOSIT, TRANSFER, WITHDRAWAL};
+use engine::evm::movements::{DEPOSIT, WITHDRAWAL};
 use engine::evm::trace::{InternalTransfer, carries_value};
 
 use super::EvmChain;

@@ -1,7 +1,7 @@
 //! What an account gave a contract of a token before: the token's own transfers between the two, added up.
 
 use alloy_primitives::{Address, B256, U64, U256};
-use engine::evm::movements::TRANSFER;
+use engine::evm::erc20::TRANSFER;
 use serde::Deserialize;
 use serde_json::json;
 

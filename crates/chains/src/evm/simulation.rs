@@ -3,8 +3,8 @@
 //! the sender with the balance that the chain gave it.
 
 use alloy_primitives::{Address, B256, Bytes, U64, U256, address};
+use engine::evm::erc20::TRANSFER;
 use engine::evm::json::{EvmTransaction, Log, Receipt};
-use engine::evm::movements::TRANSFER;
 use engine::evm::trace::InternalTransfer;
 use engine::evm::{BalanceChange, InternalValue};
 use serde::{Deserialize, Serialize};

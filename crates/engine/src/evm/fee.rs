@@ -3,8 +3,8 @@
 use alloy_primitives::{Address, U256};
 
 use super::EvmFacts;
+use super::erc20::{Transfer, transfer_of};
 use super::json::{EvmTransaction, Log, Receipt};
-use super::movements::transfer_of;
 
 /// Tokens that pay fees by themselves have six decimals, and prices of gas are in units of a dollar with eighteen.
 const PRICE_UNITS_PER_TOKEN_UNIT: u64 = 1_000_000_000_000;
@@ -23,7 +23,7 @@ pub enum Fee {
     Unknown(String),
 }
 
-/// A fee that was paid in a token, and the logs that are the paying of it.
+/// A fee that was paid in a token, and which logs paid it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenFee {
     pub token: Address,
@@ -34,10 +34,10 @@ pub struct TokenFee {
 pub fn fee(facts: &EvmFacts, wallet: Address) -> Fee {
     let (transaction, receipt, quirks) = (&facts.transaction, &facts.receipt, &facts.chain.quirks);
     let unknown = |why: &str| Fee::Unknown(why.to_owned());
-    let payer = receipt.fee_payer.unwrap_or(transaction.from);
-    if let Some(payer_paid) = by_collector(facts, wallet) {
-        return payer_paid;
+    if let Some(logged) = by_collector(facts, wallet) {
+        return logged;
     }
+    let payer = receipt.fee_payer.unwrap_or(transaction.from);
     if wallet != payer || quirks.unpaid_kinds.contains(&transaction.kind()) {
         return Fee::NotPaid;
     }
@@ -66,7 +66,7 @@ fn gas_charged(transaction: &EvmTransaction, receipt: &Receipt, refund_percent_m
     limit.saturating_sub(limit.saturating_sub(receipt.gas_used).min(refund_max))
 }
 
-/// Where the chain logs what is paid for gas, those logs tell who paid. `None` where they say nothing against the sender.
+/// Where the chain logs what is paid for gas, those logs tell who paid. `None` where they name the sender or nobody: then it is as usual.
 fn by_collector(facts: &EvmFacts, wallet: Address) -> Option<Fee> {
     let collector = facts.chain.fee_collector?;
     let paid_by = |payer: Address| {
@@ -120,12 +120,13 @@ fn stated(facts: &EvmFacts, token: Address) -> Option<TokenFee> {
         return Some(TokenFee { token, amount, logs: vec![at] });
     }
     let back = moves().filter(|(_, (from, to, _))| *to == payer && sinks.contains(from));
-    let sum = |moves: &mut dyn Iterator<Item = (usize, (Address, Address, U256))>| {
-        moves.fold(U256::ZERO, |total, (_, (.., amount))| total.saturating_add(amount))
-    };
     let logs: Vec<usize> = paid.clone().chain(back.clone()).map(|(at, _)| at).collect();
-    let net = sum(&mut paid.clone()).checked_sub(sum(&mut back.clone()))?;
+    let net = total(paid).checked_sub(total(back))?;
     (logs.is_empty() || net == amount).then_some(TokenFee { token, amount, logs })
+}
+
+fn total(moves: impl Iterator<Item = (usize, Transfer)>) -> U256 {
+    moves.fold(U256::ZERO, |total, (_, (.., amount))| total.saturating_add(amount))
 }
 
 /// What the transaction may cost at most is debited before it runs, so that is the first log, and all of it is credited after: the rest to the

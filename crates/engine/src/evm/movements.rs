@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use alloy_primitives::{Address, B256, U256, b256};
 
+use super::erc20::{TRANSFER, transfer_of};
 use super::json::{Log, word_address};
 use super::{EvmFacts, InternalValue, fee};
 use crate::asset::{Account, Asset, Movement, NftKind, Seen};
@@ -12,7 +13,6 @@ use crate::chain::{Chain, CoinLog};
 use crate::rules::Known;
 use crate::rules::compile::{Field, NftRule};
 
-pub const TRANSFER: B256 = b256!("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef");
 /// `Approval(address,address,uint256)`
 pub const APPROVAL: B256 = b256!("8c5be1e5ebec7d5bd14f71427d1e84f3dd0314c0f7b2291e5b200ac8c7c3b925");
 pub const TRANSFER_SINGLE: B256 = b256!("c3d58168c5ae7397731d063d5bbf3d657854427343f4c083240f7aacaa2d0f62");
@@ -153,13 +153,6 @@ fn native_logged(log: &Log, position: usize, chain: &Chain, unmatched: &mut Coun
         }
         None => Some(logged),
     }
-}
-
-/// The parties and the amount of an ERC-20 transfer that is logged as the standard asks.
-pub fn transfer_of(log: &Log) -> Option<(Address, Address, U256)> {
-    let is_transfer = log.topic0() == Some(TRANSFER) && log.topics.len() == 3;
-    let amount = log.data_u256(0).filter(|_| is_transfer)?;
-    Some((log.topic_address(1)?, log.topic_address(2)?, amount))
 }
 
 /// What a further contract logs of the coin, with other decimals: a move that is known already counts once, whatever of it those decimals cannot say.

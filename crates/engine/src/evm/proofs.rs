@@ -4,7 +4,8 @@
 use alloy_primitives::{B256, U256};
 
 use super::EvmFacts;
-use super::movements::{APPROVAL, TRANSFER};
+use super::erc20::TRANSFER;
+use super::movements::APPROVAL;
 use super::pools;
 use crate::asset::Movement;
 use crate::rules::compile::CallRule;

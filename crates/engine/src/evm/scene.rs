@@ -91,7 +91,9 @@ pub fn read<'a>(
         }
     };
     let mut doubts = Vec::new();
-    let (gas, gas_token) = match fee(facts, perspective) {
+    let fee = fee(facts, perspective);
+    let is_fee_known = !matches!(fee, Fee::Unknown(_));
+    let (gas, gas_token) = match fee {
         Fee::NotPaid => (None, None),
         Fee::Coin(amount) => (Some(amount), None),
         Fee::Token(token, amount) => (Some(amount), Some(token)),
@@ -100,7 +102,6 @@ pub fn read<'a>(
             (None, None)
         }
     };
-    let is_fee_known = doubts.is_empty();
     let block = facts.block;
     let caveats = facts.chain.quirks.caveats.iter().filter(|caveat| caveat.holds(facts.transaction.kind(), block));
     doubts.extend(caveats.map(|caveat| Doubt::Caveat(caveat.says.clone())));

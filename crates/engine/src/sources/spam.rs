@@ -5,7 +5,7 @@ use alloy_primitives::Address;
 
 use crate::asset::Account;
 use crate::category::Category;
-use crate::evm::movements::TRANSFER;
+use crate::evm::erc20::TRANSFER;
 use crate::evm::scene::EvmScene;
 use crate::legs::{Direction, Leg};
 use crate::opinion::{Opinion, Source, Strength};
