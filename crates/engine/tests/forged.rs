@@ -28,6 +28,8 @@ use engine::{
 
 const WALLET: Address = address!("00000000000000000000000000000000000000AA");
 const STRANGER: Address = address!("00000000000000000000000000000000000000BB");
+/// A recipient that only a bridge's 32 bytes can name.
+const ON_SOLANA: Account = Account::Solana([7; 32]);
 const THIRD: Address = address!("00000000000000000000000000000000000000CC");
 const TOKEN: Address = address!("00000000000000000000000000000000000000DD");
 const BEACON: Address = address!("00000000000000000000000000000000000000EE");
@@ -297,27 +299,33 @@ fn what_is_another_persons_is_never_ones_own() {
             .filter(|(specs, ..)| specs.iter().any(|spec| !spec.optional))
             .map(|(_, from, to)| moved(USDC, from, to, AMOUNT))
             .collect();
-        let reading = |whose: Address, own: &[Address]| {
+        let reading = |whose: Account, own: &[Account]| {
             let mut log = forged(&listener, spoken);
             let mut data = log.data.to_vec();
-            let word = U256::from_be_bytes(whose.into_word().0);
+            let word = match whose {
+                Account::Evm(address) => address.into_word().0,
+                Account::Solana(key) => key,
+            };
+            let word = U256::from_be_bytes(word);
             write(&mut log.topics, &mut data, rule.whose.iter().map(|field| (field, 0, word)));
             log.data = data.into();
-            let question = Question { own_wallets: own.iter().copied().map(Account::from).collect(), ..question() };
+            let question = Question { own_wallets: own.to_vec(), ..question() };
             classified(facts::of(WALLET, emitter, logs.iter().cloned().chain([log]).collect()), &question, &knowledge)
         };
         let as_own = |answer: &Option<Classification>| {
             answer.as_ref().is_some_and(|answer| answer.category == rule.means && !answer.needs_review)
         };
         // Some events want more beside them than this staging has.
-        if !as_own(&reading(WALLET, &[])) {
+        if !as_own(&reading(WALLET.into(), &[])) {
             continue;
         }
         read += 1;
-        let others = reading(STRANGER, &[]).expect("the wallet sent it");
-        assert!(others.needs_review && others.category != rule.means, "{}: {}", rule.id, others.category.name());
-        assert!(others.category == Category::Transfer && others.grey_area.is_some(), "{}", rule.id);
-        assert!(as_own(&reading(STRANGER, &[STRANGER])), "{}: the other account is the wallet's own", rule.id);
+        for other in [STRANGER.into(), ON_SOLANA] {
+            let others = reading(other, &[]).expect("the wallet sent it");
+            assert!(others.needs_review && others.category != rule.means, "{}: {}", rule.id, others.category.name());
+            assert!(others.category == Category::Transfer && others.grey_area.is_some(), "{}", rule.id);
+            assert!(as_own(&reading(other, &[other])), "{}: the other account is the wallet's own", rule.id);
+        }
     }
     println!("{read} rules tell whose position it is");
     assert!(read > 80, "{read}");
