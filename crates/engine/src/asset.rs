@@ -19,6 +19,12 @@ pub enum Account {
 pub struct InvalidAddress;
 
 impl Account {
+    /// As bridges write the account of any chain: 32 bytes, an EVM address with zeros before it.
+    pub fn from_word(word: &[u8; 32]) -> Self {
+        let address = Address::from_word(word.into());
+        if address.into_word() == *word { Self::Evm(address) } else { Self::Solana(*word) }
+    }
+
     pub fn parse(text: &str) -> Result<Self, InvalidAddress> {
         if let Some(digits) = text.strip_prefix("0x") {
             let well_formed = digits.len() == 40 && digits.bytes().all(|b| b.is_ascii_hexdigit());

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alloy_primitives::{Address, hex, keccak256};
+use toml::Spanned;
 
 use crate::asset::Account;
 use crate::cases;
@@ -129,10 +130,17 @@ impl SolanaStage<'_> {
         let inside = rest.strip_suffix(')').ok_or_else(shape)?;
         let program = self.account(program.trim())?;
         let mut accounts: Vec<Key> = Vec::new();
+        let mut data = self.data(name)?;
         for pair in inside.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
-            let (place, name) = pair.split_once('=').ok_or_else(shape)?;
+            let (place, whom) = pair.split_once('=').ok_or_else(shape)?;
+            if place.trim() == "whose" {
+                let at = self.whose(name.trim()).ok_or_else(|| format!("no row tells whose `{name}` is"))?;
+                data.resize(at, 0);
+                data.extend(self.account(whom.trim())?);
+                continue;
+            }
             let place: usize = place.trim().parse().map_err(|_| format!("`{place}` is no position"))?;
-            let account = self.account(name.trim())?;
+            let account = self.account(whom.trim())?;
             if place >= POSITIONS_MAX {
                 return Err(format!("`{place}` is past the last position"));
             }
@@ -144,7 +152,14 @@ impl SolanaStage<'_> {
         if accounts.is_empty() {
             accounts.push(payer);
         }
-        Ok(Instruction { program, accounts, data: self.data(name)?, outer: 0, depth: 1 })
+        Ok(Instruction { program, accounts, data, outer: 0, depth: 1 })
+    }
+
+    /// Where the instruction of that name says who gets it on another chain.
+    fn whose(&self, name: &str) -> Option<usize> {
+        let is_it = |text: &Option<Spanned<String>>| text.as_ref().is_some_and(|text| text.get_ref() == name);
+        let mut rows = self.file.instruction.iter().filter(|row| is_it(&row.anchor) || is_it(&row.data));
+        rows.find_map(|row| row.whose)
     }
 
     fn data(&self, name: &str) -> Result<Vec<u8>, String> {

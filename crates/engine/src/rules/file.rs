@@ -179,6 +179,9 @@ pub struct InstructionRow {
     /// The same, of nothing: a withdrawal of no liquidity only collects what was earned.
     #[serde(default)]
     pub zero: Vec<[usize; 2]>,
+    /// Where the data names who gets it on another chain, as an offset in bytes: 32 of them, an EVM address with zeros before it.
+    #[serde(default)]
+    pub whose: Option<usize>,
     /// One line, where the name does not say it.
     #[serde(default)]
     pub about: Option<String>,

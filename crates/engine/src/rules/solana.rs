@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use alloy_primitives::Address;
 use sha2::{Digest, Sha256};
 
 use super::file::InstructionRow;
 use super::{Holder, compile, fold_symbol};
+use crate::asset::Account;
 use crate::base58;
 use crate::category::{Category, Presence};
 use crate::role::Role;
@@ -53,6 +55,8 @@ pub struct InstructionRule {
     pub negative: Vec<[usize; 2]>,
     /// The same, of nothing.
     pub zero: Vec<[usize; 2]>,
+    /// Where the data names who gets it on another chain.
+    pub whose: Option<usize>,
 }
 
 impl InstructionRule {
@@ -65,6 +69,12 @@ impl InstructionRule {
             && self.positive.iter().all(|at| number(at).is_some_and(|number| !is_below(number) && !is_zero(number)))
             && self.negative.iter().all(|at| number(at).is_some_and(is_below))
             && self.zero.iter().all(|at| number(at).is_some_and(is_zero))
+    }
+
+    /// Who gets it on another chain, where the data names somebody.
+    pub fn recipient(&self, data: &[u8]) -> Option<Account> {
+        let account = Account::from_word(data.get(self.whose?..)?.first_chunk()?);
+        (account != Account::from(Address::ZERO)).then_some(account)
     }
 }
 
@@ -157,6 +167,7 @@ pub fn instruction(pack: usize, stem: &str, row: &InstructionRow) -> Result<Inst
         positive: row.positive.clone(),
         negative: row.negative.clone(),
         zero: row.zero.clone(),
+        whose: row.whose,
     })
 }
 

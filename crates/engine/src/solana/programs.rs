@@ -234,6 +234,8 @@ fn claim(rules: &Rules, rule: &InstructionRule, instruction: &Instruction, expla
         role: rule.role,
         at: Some(Seen::Instruction(instruction.outer)),
         counterleg_in_earlier_tx: rule.escrowed,
+        // A contract that some pack lists only passes it on.
+        whose: rule.recipient(&instruction.data).filter(|other| !rules.is_contract(other)),
         may_exchange: rules.may_exchange(rule.pack),
         has_no_balance_leg: rule.unseen,
         ..Opinion::new(Source::Protocol, rule.id.clone(), rule.means, Strength::Verified, explains)

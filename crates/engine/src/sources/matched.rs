@@ -6,7 +6,7 @@ use super::explain::{self, Speaker, Words, explain};
 use super::trust::{EmitterTrust, proved};
 use crate::asset::{Account, Asset, Seen};
 use crate::category::Category;
-use crate::evm::json::{Log, word_address};
+use crate::evm::json::Log;
 use crate::evm::scene::EvmScene;
 use crate::legs::{Direction, position};
 use crate::opinion::{Opinion, Source, Strength};
@@ -155,8 +155,7 @@ pub fn crossed(said: Opinion, rules: &Rules, pack: usize, becomes: Option<&[Fiel
 /// Somebody else than the wallet, where one of the fields names them. A contract that some pack lists, on whichever chain, only passes on what
 /// others gave it. 32 bytes that are no address here are an account on a chain of another family, such as Solana: never the wallet itself.
 pub fn another(scene: &EvmScene<'_>, rules: &Rules, whose: &[Field], words: &impl Words) -> Option<Account> {
-    let named = whose.iter().filter_map(|field| words.word(field, 0));
-    let mut others = named.map(|word| word_address(word).map_or(Account::Solana(*word), Account::from));
+    let mut others = whose.iter().filter_map(|field| words.word(field, 0)).map(Account::from_word);
     let no_other = [scene.perspective, Address::ZERO].map(Account::from);
     others.find(|other| !no_other.contains(other) && !rules.is_contract(other))
 }
