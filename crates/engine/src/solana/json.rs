@@ -1,6 +1,7 @@
 //! A node's answer to `getTransaction`, leniently: real ones leave out `slot`, `owner`, `loadedAddresses` or all of `meta`. Account
 //! indexes are resolved here once; one that points past the end is kept as nobody.
 
+use serde::de::{Deserializer, Error, IgnoredAny, Visitor};
 use serde::{Deserialize, Serialize};
 
 use super::Key;
@@ -113,18 +114,18 @@ struct Answer {
 
 #[derive(Deserialize)]
 struct Envelope {
-    signatures: Vec<String>,
+    signatures: Vec<Signature>,
     message: Message,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Message {
-    account_keys: Vec<String>,
+    account_keys: Vec<Address>,
     header: MessageHeader,
     instructions: Vec<RawInstruction>,
     #[serde(default)]
-    address_table_lookups: Option<Vec<serde_json::Value>>,
+    address_table_lookups: Option<Vec<IgnoredAny>>,
 }
 
 #[derive(Deserialize)]
@@ -138,14 +139,14 @@ struct MessageHeader {
 struct RawInstruction {
     program_id_index: usize,
     accounts: Vec<usize>,
-    data: String,
+    data: Data,
     stack_height: Option<usize>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Meta {
-    err: Option<serde_json::Value>,
+    err: Option<IgnoredAny>,
     #[serde(default)]
     fee: u64,
     #[serde(default)]
@@ -171,24 +172,71 @@ struct Inner {
 #[derive(Deserialize, Default)]
 struct Loaded {
     #[serde(default)]
-    writable: Vec<String>,
+    writable: Vec<Address>,
     #[serde(default)]
-    readonly: Vec<String>,
+    readonly: Vec<Address>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct TokenBalance {
     account_index: usize,
-    mint: String,
-    owner: Option<String>,
+    mint: Address,
+    owner: Option<Address>,
     ui_token_amount: UiAmount,
 }
 
 #[derive(Deserialize)]
 struct UiAmount {
-    amount: String,
+    amount: Amount,
     decimals: u8,
+}
+
+// What is quoted is read where it stands: an answer has dozens of each.
+struct Address(Key);
+struct Signature([u8; 64]);
+struct Data(Vec<u8>);
+struct Amount(u64);
+
+impl<'de> Deserialize<'de> for Address {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        quoted(deserializer, base58::read_address).map(Self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Signature {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        quoted(deserializer, base58::read_signature).map(Self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Data {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let read = |text: &str| if text.len() > DATA_CHARS_MAX { None } else { base58::read(text) };
+        quoted(deserializer, read).map(Self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Amount {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        quoted(deserializer, |text| text.parse().ok()).map(Self)
+    }
+}
+
+fn quoted<'de, D: Deserializer<'de>, T>(deserializer: D, read: fn(&str) -> Option<T>) -> Result<T, D::Error> {
+    struct Quoted<T>(fn(&str) -> Option<T>);
+    impl<T> Visitor<'_> for Quoted<T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("text")
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+            (self.0)(text).ok_or_else(|| E::custom(Malformed))
+        }
+    }
+    deserializer.deserialize_str(Quoted(read))
 }
 
 impl SolanaTransaction {
@@ -196,21 +244,22 @@ impl SolanaTransaction {
         let answer: Answer = serde_json::from_str(text).map_err(|_| Malformed)?;
         let message = answer.transaction.message;
         let loaded = answer.meta.as_ref().and_then(|meta| meta.loaded_addresses.as_ref());
-        let loaded = loaded.map_or_else(Vec::new, |loaded| [loaded.writable.as_slice(), &loaded.readonly].concat());
-        let lookups = message.address_table_lookups.as_ref().is_some_and(|lookups| !lookups.is_empty());
-        let names = message.account_keys.iter().chain(&loaded).take(ACCOUNTS_MAX);
-        let keys = names.map(|name| read_key(name)).collect::<Result<Vec<Key>, Malformed>>()?;
-        let signatures = answer.transaction.signatures.iter().map(|text| base58::read_signature(text).ok_or(Malformed));
-        let signatures = signatures.collect::<Result<_, _>>()?;
-        let inner = answer.meta.as_ref().and_then(|meta| meta.inner_instructions.as_deref()).unwrap_or_default();
+        let loaded = || loaded.into_iter().flat_map(|loaded| loaded.writable.iter().chain(&loaded.readonly));
+        let is_unloaded = loaded().next().is_none()
+            && message.address_table_lookups.as_ref().is_some_and(|lookups| !lookups.is_empty());
+        let named = message.account_keys.iter().chain(loaded()).take(ACCOUNTS_MAX);
+        let keys: Vec<Key> = named.map(|Address(key)| *key).collect();
+        let effects = answer.meta.as_ref().map(|meta| effects(&keys, meta)).transpose()?;
+        let mut outer = message.instructions;
+        let mut inner = answer.meta.and_then(|meta| meta.inner_instructions).unwrap_or_default();
         Ok(Self {
             slot: answer.slot,
             time: answer.block_time,
-            signatures,
+            signatures: answer.transaction.signatures.into_iter().map(|Signature(bytes)| bytes).collect(),
             signers: message.header.num_required_signatures.min(keys.len()),
-            instructions: instructions(&keys, &message.instructions, inner)?,
-            effects: answer.meta.as_ref().map(|meta| effects(&keys, meta)).transpose()?,
-            is_unloaded: (lookups && loaded.is_empty()) || points_past(&keys, &message.instructions, inner),
+            is_unloaded: is_unloaded || points_past(&keys, &outer, &inner),
+            instructions: instructions(&keys, &mut outer, &mut inner)?,
+            effects,
             keys,
         })
     }
@@ -231,13 +280,18 @@ fn points_past(keys: &[Key], outer: &[RawInstruction], inner: &[Inner]) -> bool 
     places.any(|place| *place >= keys.len())
 }
 
-/// Outer instructions, each followed by those that it called.
-fn instructions(keys: &[Key], outer: &[RawInstruction], inner: &[Inner]) -> Result<Vec<Instruction>, Malformed> {
-    let mut found = Vec::new();
-    for (at, raw) in outer.iter().enumerate() {
-        found.push(instruction(keys, raw, at, 1)?);
-        for raw in inner.iter().filter(|inner| inner.index == at).flat_map(|inner| &inner.instructions) {
-            found.push(instruction(keys, raw, at, raw.stack_height.unwrap_or(2).max(2))?);
+/// Outer instructions, each followed by those that it called. Their data are moved out.
+fn instructions(
+    keys: &[Key],
+    outer: &mut [RawInstruction],
+    inner: &mut [Inner],
+) -> Result<Vec<Instruction>, Malformed> {
+    let mut found = Vec::with_capacity(outer.len());
+    for (at, raw) in outer.iter_mut().enumerate() {
+        found.push(instruction(keys, raw, at, 1));
+        for raw in inner.iter_mut().filter(|inner| inner.index == at).flat_map(|inner| &mut inner.instructions) {
+            let depth = raw.stack_height.unwrap_or(2).max(2);
+            found.push(instruction(keys, raw, at, depth));
         }
         if found.len() > INSTRUCTIONS_MAX {
             return Err(Malformed);
@@ -246,18 +300,15 @@ fn instructions(keys: &[Key], outer: &[RawInstruction], inner: &[Inner]) -> Resu
     Ok(found)
 }
 
-fn instruction(keys: &[Key], raw: &RawInstruction, outer: usize, depth: usize) -> Result<Instruction, Malformed> {
-    if raw.data.len() > DATA_CHARS_MAX {
-        return Err(Malformed);
-    }
+fn instruction(keys: &[Key], raw: &mut RawInstruction, outer: usize, depth: usize) -> Instruction {
     let key = |at: &usize| keys.get(*at).copied().unwrap_or_default();
-    Ok(Instruction {
+    Instruction {
         program: key(&raw.program_id_index),
         accounts: raw.accounts.iter().take(ACCOUNTS_MAX).map(key).collect(),
-        data: base58::read(&raw.data).ok_or(Malformed)?,
+        data: std::mem::take(&mut raw.data.0),
         outer,
         depth,
-    })
+    }
 }
 
 fn effects(keys: &[Key], meta: &Meta) -> Result<Effects, Malformed> {
@@ -276,9 +327,9 @@ fn effects(keys: &[Key], meta: &Meta) -> Result<Effects, Malformed> {
         }
         for balance in balances {
             let Some(key) = keys.get(balance.account_index).copied() else { continue };
-            let mint = read_key(&balance.mint)?;
-            let owner = balance.owner.as_deref().map(read_key).transpose()?;
-            let amount = balance.ui_token_amount.amount.parse().map_err(|_| Malformed)?;
+            let Address(mint) = balance.mint;
+            let owner = balance.owner.as_ref().map(|Address(key)| *key);
+            let Amount(amount) = balance.ui_token_amount.amount;
             let known = token_accounts.iter().position(|account| account.key == key && account.mint == mint);
             let known = known.unwrap_or_else(|| {
                 let decimals = balance.ui_token_amount.decimals;
@@ -313,8 +364,4 @@ mod signatures {
         };
         Ok(Vec::<Halves>::deserialize(deserializer)?.into_iter().map(whole).collect())
     }
-}
-
-fn read_key(text: &str) -> Result<Key, Malformed> {
-    base58::read_address(text).ok_or(Malformed)
 }
