@@ -135,6 +135,7 @@ pub struct CallRule {
     pub differ: Vec<(Field, Field)>,
     /// The contract's code pays nobody.
     pub keeps: bool,
+    pub unsettled: bool,
     pub words: usize,
 }
 
@@ -392,6 +393,7 @@ pub fn call(pack: usize, stem: &str, row: &CallRow) -> Result<CallRule, FaultTex
         zero,
         differ: row.differ.iter().map(pair).collect::<Result<_, FaultText>>()?,
         keeps: row.keeps,
+        unsettled: row.unsettled,
         words: function.words,
     })
 }

@@ -468,6 +468,9 @@ pub struct CallRow<S = Spanned<String>> {
     /// In this call the contract's code pays no coin to anybody but the protocol's own contracts.
     #[serde(default)]
     pub keeps: bool,
+    /// As in an event.
+    #[serde(default)]
+    pub unsettled: bool,
 }
 
 fn sender_only() -> Vec<String> {

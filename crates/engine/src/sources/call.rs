@@ -27,12 +27,13 @@ use crate::sources::Opinions;
 const CALL_DEPTH_MAX: usize = 6;
 
 pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> Opinions {
-    let mut is_cut = false;
-    let said = asked(scene, rules, &mut is_cut);
-    Opinions { said, is_cut, ..Opinions::default() }
+    let mut opinions = Opinions::default();
+    let said = asked(scene, rules, &mut opinions);
+    Opinions { said, ..opinions }
 }
 
-fn asked(scene: &EvmScene<'_>, rules: &Rules, is_cut: &mut bool) -> Vec<Opinion> {
+/// What was said; `beside` gets the rest of what opinions tell.
+fn asked(scene: &EvmScene<'_>, rules: &Rules, beside: &mut Opinions) -> Vec<Opinion> {
     let transaction = &scene.facts.transaction;
     if scene.outcome == Outcome::Failed {
         return Vec::new();
@@ -65,7 +66,7 @@ fn asked(scene: &EvmScene<'_>, rules: &Rules, is_cut: &mut bool) -> Vec<Opinion>
             found.extend(inner_value(scene, target));
         }
         if looked_at > CALLS_MAX {
-            *is_cut = true;
+            beside.is_cut = true;
             break;
         }
         let Some(call) = Calldata::split(input) else { continue };
@@ -83,10 +84,16 @@ fn asked(scene: &EvmScene<'_>, rules: &Rules, is_cut: &mut bool) -> Vec<Opinion>
                     let inside = calldata::open(&call, opens, target, scene.perspective);
                     open.extend(inside.into_iter().rev().map(|inner| (inner, depth.saturating_add(1))));
                 }
-                Some(_) => *is_cut = true,
+                Some(_) => beside.is_cut = true,
                 // Calls inside an envelope are those of the actor; for a receiver only a direct transfer counts.
                 None if depth > 0 && !scene.acts => {}
-                None => found.extend(opinion(scene, rules, rule, &call, target, trust).into_iter().flatten().flatten()),
+                None => {
+                    beside.is_unsettled |= rule.unsettled
+                        && trust.strength == Strength::Verified
+                        && is_complete(rule, &call)
+                        && is_for_perspective(scene, &rule.who, &call);
+                    found.extend(opinion(scene, rules, rule, &call, target, trust).into_iter().flatten().flatten());
+                }
             }
         }
     }

@@ -132,6 +132,7 @@ impl SignedRow for CallRow {
                 zero: row.zero,
                 differ: row.differ,
                 keeps: row.keeps,
+                unsettled: row.unsettled,
             }
         };
         written.signature.0.iter().map(one).collect()

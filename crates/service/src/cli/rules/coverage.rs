@@ -160,7 +160,7 @@ fn entries(path: &Path) -> anyhow::Result<BTreeSet<Entry>> {
 fn snake_case(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for letter in name.chars() {
-        if letter.is_uppercase() {
+        if letter.is_uppercase() && !out.is_empty() {
             out.push('_');
         }
         out.extend(letter.to_lowercase());
