@@ -7,6 +7,8 @@ use std::sync::{Arc, LazyLock};
 
 use alloy_primitives::Address;
 use engine::asset::Asset;
+use engine::category::Nature;
+use engine::classification::Side;
 use engine::rules::solana::InstructionRule;
 use engine::solana::Key;
 use engine::solana::instructions::{ASSOCIATED, SYSTEM, TOKEN, TOKEN_2022, WRAPPED_SOL};
@@ -416,6 +418,62 @@ fn a_salary_beside_a_loan_is_no_loan() {
         let answer = borrowed(Some(way));
         assert!(answer.needs_review && answer.taxable.is_none(), "{way}: {:?}", answer.description);
     }
+}
+
+/// So little that it could be taken for a tip.
+const LITTLE: u64 = 4_900_000;
+/// One of the accounts that take tips for a place in a block.
+const TIPS: &str = "96gYZGLnJYVFmbjzopPSU6QiEV5fGqZNyN9nmNhvrZU5";
+
+/// A hundred tokens go in by this rule's instruction, and a little coin beside it to somebody.
+fn kept(rule: &InstructionRule, program: Key, beside: Option<Key>) -> Classification {
+    let mut accounts = vec![POOL; rule.who.iter().max().unwrap() + 2];
+    accounts[rule.who[0]] = WALLET;
+    let mut draft = Draft::of_wallet(if beside.is_some() { -LITTLE.cast_signed() } else { 0 });
+    draft.token(MINE, MINT, Some(WALLET), [Some(100), Some(0)]);
+    draft.token(VAULT, MINT, Some(POOL), [Some(0), Some(100)]);
+    draft.asks(program, &accounts, &rule.data);
+    let taken = called(&mut draft, 2, TOKEN, &[MINE, VAULT, WALLET], &transfer(100));
+    draft.inner.push(json!({ "index": 0, "instructions": [taken] }));
+    if let Some(other) = beside {
+        draft.asks(SYSTEM, &[WALLET, other], &system(2, LITTLE));
+        draft.holds(other, SOL, SOL + LITTLE);
+    }
+    draft.read()
+}
+
+#[test]
+fn a_little_coin_for_a_stranger_beside_what_is_kept_is_looked_at_and_a_tip_is_a_cost() {
+    let rules = &KNOWLEDGE.rules;
+    let tips: Key = bs58::decode(TIPS).into_vec().unwrap().try_into().unwrap();
+    let mut tried = 0;
+    for rule in rules.solana.rules() {
+        let is_plain = !rule.who.is_empty() && rule.owner_of.is_empty() && rule.same.is_empty();
+        if !is_plain || rule.means.meaning().nature != Nature::Keeping {
+            continue;
+        }
+        let roles = rules.packs[rule.pack].file.contracts.values().filter_map(|chains| chains.get("solana"));
+        let keys = roles.flatten().map(|text| bs58::decode(text.get_ref()).into_vec().unwrap().try_into().unwrap());
+        let mut keys = { keys }.filter(|key: &Key| rules.solana.of_program(key).any(|of| of.id == rule.id));
+        let Some(program) = keys.next() else { continue };
+        let alone = kept(rule, program, None);
+        if alone.needs_review || alone.category != rule.means {
+            continue;
+        }
+        tried += 1;
+        let answer = kept(rule, program, Some(OTHER));
+        assert!(answer.needs_review, "{}: {:?}", rule.id, answer.description);
+        let answer = kept(rule, program, Some(tips));
+        assert!(!answer.needs_review && answer.category == rule.means, "{}: {:?}", rule.id, answer.review_note);
+        let postings = answer.postings.unwrap_or_default();
+        let mut costs = postings.iter().filter(|posting| posting.category == Category::FeePayment);
+        assert!(
+            costs.any(|cost| cost.amount == LITTLE.to_string() && cost.side == Side::Sent),
+            "{}: {postings:?}",
+            rule.id
+        );
+    }
+    assert!(tried > 50, "{tried}");
 }
 
 /// Paid to two people at once, only one of them one's own: no move among own wallets.

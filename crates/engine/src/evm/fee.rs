@@ -13,6 +13,10 @@ const IN_A_TOKEN: &str = "it was paid in a token, and the logs do not tell it ap
 const OF_A_NUMBER: &str = "it was paid in a token that the receipt names only by a number.";
 const NO_TOKEN_NAMED: &str = "the chain has no coin, and the receipt names no token that paid.";
 
+const OF_BLOBS: &str = "the transaction paid for blobs, and the receipt does not tell how much.";
+/// EIP-4844.
+const BLOB_TRANSACTION: u64 = 3;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fee {
     /// Somebody else paid, or nobody did.
@@ -49,6 +53,9 @@ pub fn fee(facts: &EvmFacts, wallet: Address) -> Fee {
     }
     if quirks.no_coin {
         return unknown(NO_TOKEN_NAMED);
+    }
+    if transaction.kind() == BLOB_TRANSACTION && !receipt.tells_blob_fee() {
+        return unknown(OF_BLOBS);
     }
     match &quirks.fee_unknown {
         Some(why) => unknown(why),

@@ -88,6 +88,10 @@ impl Receipt {
             .saturating_add(self.operator_fee(gas))
     }
 
+    pub fn tells_blob_fee(&self) -> bool {
+        self.blob_gas_used.is_some() && self.blob_gas_price.is_some()
+    }
+
     fn blob_fee(&self) -> U256 {
         if self.da_footprint_gas_scalar.is_some() {
             return U256::ZERO;

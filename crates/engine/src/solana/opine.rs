@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use alloy_primitives::U256;
+
 use super::Key;
 use super::instructions::{InstructionEffect, SYSTEM};
 use super::json::{Effects, Instruction};
@@ -14,7 +16,7 @@ use crate::legs::{Direction, Leg};
 use crate::opinion::{Opinion, Source, Strength};
 use crate::rules::file::TransferDirection;
 use crate::rules::{Rules, TransferRule};
-use crate::scene::Outcome;
+use crate::scene::{Outcome, Own};
 use crate::shares::{Shares, Tie};
 use crate::sources::{OPINIONS_MAX, Opinions, shape, spam};
 
@@ -27,9 +29,20 @@ struct PackMatches<'a> {
 }
 
 impl PackMatches<'_> {
-    /// No pack has a rule for what was asked or for whom it went to.
+    /// No pack has a rule for what was asked or for whom it went to, but for a fee beside it.
     fn is_nothing(&self) -> bool {
-        self.bait.is_none() && self.instructions.is_empty() && self.transfers.is_empty()
+        self.bait.is_none() && self.instructions.is_empty() && self.transfers.iter().all(ListedTransfer::is_fee)
+    }
+
+    /// What the legs come to without the fees that packs know.
+    fn without_fees(&self, scene: &SolanaScene<'_>) -> Vec<U256> {
+        let mut left: Vec<U256> = scene.legs.iter().map(|leg| leg.amount).collect();
+        for fee in self.transfers.iter().filter(|transfer| transfer.is_fee()) {
+            if let Some(left) = left.get_mut(fee.leg) {
+                *left = left.saturating_sub(fee.amount);
+            }
+        }
+        left
     }
 }
 
@@ -47,10 +60,11 @@ pub fn opine(scene: &SolanaScene<'_>, rules: &Rules) -> Opinions {
         return Opinions::default();
     }
     let known = known(scene, rules);
-    let mut opinions = programs::opinions(scene, rules, &known.instructions);
-    opinions.said.extend(transfers(scene, rules, &known.transfers));
-    opinions.said.extend(plain(scene, rules, &known));
-    opinions.said.extend(exchanged(scene, rules, &known));
+    let left = known.without_fees(scene);
+    let mut opinions = programs::opinions(scene, rules, &known.instructions, &left);
+    opinions.said.extend(transfers(scene, rules, &known, &left));
+    opinions.said.extend(plain(scene, rules, &known, &left));
+    opinions.said.extend(exchanged(scene, rules, &known, &left));
     opinions.said.extend(untouched(scene, rules, &known));
     opinions.said.extend(shape::opinion(scene));
     opinions.said.extend(known.bait);
@@ -58,62 +72,119 @@ pub fn opine(scene: &SolanaScene<'_>, rules: &Rules) -> Opinions {
     opinions
 }
 
-/// A leg whose counterparty is listed by a pack as one where a plain transfer is an action.
+/// What moved with an account that a pack lists as one where a plain transfer is an action.
 struct ListedTransfer<'a> {
     leg: usize,
+    amount: U256,
     pack: usize,
     rule: &'a TransferRule,
 }
 
+impl ListedTransfer<'_> {
+    /// Paid beside whatever else the transaction is about.
+    fn is_fee(&self) -> bool {
+        self.rule.means == Category::FeePayment
+    }
+}
+
+/// Fees movement by movement; anything else only where the rest of the leg has one other side.
 fn listed_transfers<'a>(scene: &SolanaScene<'_>, rules: &'a Rules) -> Vec<ListedTransfer<'a>> {
-    let mut found = Vec::new();
+    let mut found: Vec<ListedTransfer<'a>> = Vec::new();
     for (at, leg) in scene.legs.iter().enumerate() {
-        let Account::Solana(other) = leg.other else { continue };
-        if !scene.moved(leg.direction, leg.asset).iter().all(|own| own.other == leg.other) {
-            continue;
+        let moved = scene.moved(leg.direction, leg.asset).iter();
+        let (fees, others): (Vec<&Own>, Vec<&Own>) = moved.partition(|own| takes_fee(rules, leg, own.other));
+        let mut left = leg.amount;
+        for fee in fees {
+            let amount = fee.amount.min(left);
+            left = left.saturating_sub(amount);
+            let rules = listed(rules, leg, fee.other).take(1);
+            found.extend(rules.map(|(pack, rule)| ListedTransfer { leg: at, amount, pack, rule }));
         }
-        for holder in rules.solana.holders(&other) {
-            let fits = |way: TransferDirection| {
-                matches!(
-                    (way, leg.direction),
-                    (TransferDirection::Out, Direction::Out) | (TransferDirection::In, Direction::In)
-                )
-            };
-            let all = rules.transfers(holder.pack, &holder.role).iter();
-            let fitting = all.filter(|rule| fits(rule.way) && (!rule.native || leg.asset == Asset::Native));
-            found.extend(fitting.map(|rule| ListedTransfer { leg: at, pack: holder.pack, rule }));
+        let Some(other) = others.first().map(|own| own.other) else { continue };
+        if others.iter().all(|own| own.other == other) {
+            let rules = listed(rules, leg, other);
+            found.extend(rules.map(|(pack, rule)| ListedTransfer { leg: at, amount: left, pack, rule }));
         }
     }
     found
 }
 
+/// What packs say of a transfer of this leg's kind with the account.
+fn listed<'a>(
+    rules: &'a Rules,
+    leg: &Leg,
+    other: Account,
+) -> impl Iterator<Item = (usize, &'a TransferRule)> + use<'a> {
+    let (direction, is_native) = (leg.direction, leg.asset == Asset::Native);
+    let fits = move |rule: &TransferRule| {
+        let is_way = matches!(
+            (rule.way, direction),
+            (TransferDirection::Out, Direction::Out) | (TransferDirection::In, Direction::In)
+        );
+        is_way && (!rule.native || is_native)
+    };
+    let key = match other {
+        Account::Solana(key) => Some(key),
+        Account::Evm(_) => None,
+    };
+    let holders = key.into_iter().flat_map(|key| rules.solana.holders(&key).collect::<Vec<_>>());
+    holders.flat_map(move |holder| {
+        let rows = rules.transfers(holder.pack, &holder.role).iter();
+        rows.filter(move |rule| fits(rule)).map(|rule| (holder.pack, rule))
+    })
+}
+
+fn takes_fee(rules: &Rules, leg: &Leg, other: Account) -> bool {
+    listed(rules, leg, other).next().is_some_and(|(_, rule)| rule.means == Category::FeePayment)
+}
+
 fn transfers<'a>(
     scene: &'a SolanaScene<'_>,
     rules: &'a Rules,
-    listed: &'a [ListedTransfer<'_>],
+    known: &'a PackMatches<'_>,
+    left: &'a [U256],
 ) -> impl Iterator<Item = Opinion> + use<'a> {
-    listed.iter().map(|ListedTransfer { leg, pack, rule }| {
-        // What is left beside it is the rent of the account that receives it.
-        let mut explains = rent_of(scene);
-        if let Some(of_leg) = scene.legs.get(*leg).filter(|_| !explains.contains(*leg)) {
-            explains.push(*leg, of_leg.amount, Tie::Linked);
+    // With nothing beside it, what would be a fee is what the transaction is about: coin is given for a service.
+    let is_alone = known.is_nothing() && left.iter().all(U256::is_zero);
+    known.transfers.iter().map(move |transfer| {
+        let ListedTransfer { leg, amount, pack, rule } = transfer;
+        let means = if is_alone { Category::Payment } else { rule.means };
+        let mut explains = Shares::default();
+        if transfer.is_fee() {
+            explains.push(*leg, *amount, Tie::Stated);
+        } else {
+            // What is left beside it is the rent of the account that receives it.
+            explains = rent_of(scene, left);
+            if !explains.contains(*leg) {
+                explains.push(*leg, *amount, Tie::Linked);
+            }
         }
         Opinion {
             protocol: rules.protocol(*pack),
-            role: rule.means.meaning().role,
+            role: means.meaning().role,
             may_exchange: rules.may_exchange(*pack),
-            ..Opinion::new(Source::Protocol, rule.id.clone(), rule.means, Strength::Verified, explains)
+            ..Opinion::new(Source::Protocol, rule.id.clone(), means, Strength::Verified, explains)
         }
     })
 }
 
-fn rent_of(scene: &SolanaScene<'_>) -> Shares {
-    Shares::whole(scene.legs.iter().enumerate().filter(|(_, leg)| scene.is_rent(leg)))
+fn rent_of(scene: &SolanaScene<'_>, left: &[U256]) -> Shares {
+    linked(scene.legs.iter().zip(left).map(|(leg, left)| if scene.is_rent(leg) { *left } else { U256::ZERO }))
+}
+
+/// So much of each leg.
+fn linked(amounts: impl Iterator<Item = U256>) -> Shares {
+    let mut shares = Shares::default();
+    for (at, amount) in amounts.enumerate() {
+        shares.push(at, amount, Tie::Linked);
+    }
+    shares
 }
 
 /// Only the standard programs ran: accounts were opened or closed, or something was handed over.
-fn plain(scene: &SolanaScene<'_>, rules: &Rules, known: &PackMatches<'_>) -> Option<Opinion> {
-    if !known.is_nothing() || !is_plumbing_only(scene, rules) {
+fn plain(scene: &SolanaScene<'_>, rules: &Rules, known: &PackMatches<'_>, left: &[U256]) -> Option<Opinion> {
+    let is_only_fees = !left.is_empty() && left.iter().all(U256::is_zero);
+    if !known.is_nothing() || is_only_fees || !is_plumbing_only(scene, rules) {
         return None;
     }
     let has = |direction| scene.legs.iter().any(|leg| leg.direction == direction);
@@ -125,7 +196,7 @@ fn plain(scene: &SolanaScene<'_>, rules: &Rules, known: &PackMatches<'_>) -> Opt
     let category = match (has(Direction::Out), has(Direction::In)) {
         (true, true) => return None,
         (false, false) if moves_to_itself(scene) => {
-            let to_itself = by_itself(scene, Source::Call, "solana/to-itself", Category::SelfTransfer);
+            let to_itself = by_itself(left, Source::Call, "solana/to-itself", Category::SelfTransfer);
             return Some(Opinion { has_no_balance_leg: true, ..to_itself });
         }
         (false, false) if did(|done| matches!(done, InstructionEffect::Approved)) => Category::Approval,
@@ -139,7 +210,7 @@ fn plain(scene: &SolanaScene<'_>, rules: &Rules, known: &PackMatches<'_>) -> Opt
         }
         _ => Category::Transfer,
     };
-    Some(by_itself(scene, Source::Call, "solana/plain", category))
+    Some(by_itself(left, Source::Call, "solana/plain", category))
 }
 
 /// The wallet only signed: nothing of its own moved or was handed over, it called no protocol that a pack knows, and no program that ran may hold a
@@ -156,7 +227,7 @@ fn untouched(scene: &SolanaScene<'_>, rules: &Rules, known: &PackMatches<'_>) ->
         scene.is_wallet_named || scene.facts.transaction.effects.as_ref().is_some_and(Effects::is_only_fee);
     let is_asked = is_about_wallet && scene.acts && known.is_nothing() && !is_plumbing_only(scene, rules);
     (is_asked && is_still && !is_handed_over && scene.facts.transaction.instructions.iter().all(is_outside))
-        .then(|| by_itself(scene, Source::Call, "solana/nothing-moved", Category::ContractCall))
+        .then(|| by_itself(&[], Source::Call, "solana/nothing-moved", Category::ContractCall))
 }
 
 fn is_plumbing_only(scene: &SolanaScene<'_>, rules: &Rules) -> bool {
@@ -183,7 +254,7 @@ fn moves_to_itself(scene: &SolanaScene<'_>) -> bool {
 
 /// One asset for another through a program that no pack lists: a swap by its shape, and no stronger than that. Coin that only
 /// went into new accounts or to those who submit transactions, or came out of closed ones, is no side of an exchange.
-fn exchanged(scene: &SolanaScene<'_>, rules: &Rules, known: &PackMatches<'_>) -> Option<Opinion> {
+fn exchanged(scene: &SolanaScene<'_>, rules: &Rules, known: &PackMatches<'_>, left: &[U256]) -> Option<Opinion> {
     if !known.is_nothing() {
         return None;
     }
@@ -199,11 +270,12 @@ fn exchanged(scene: &SolanaScene<'_>, rules: &Rules, known: &PackMatches<'_>) ->
     let is_inside = scene.flows.iter().all(|flow| flow.outer == only.outer || scene.is_small(flow));
     let is_bait = sides.iter().any(|leg| spam::is_bait(scene, rules, leg));
     (scene.acts && is_pair && !is_made && !may_be_else && is_inside && !is_bait)
-        .then(|| by_itself(scene, Source::Shape, "shape/exchanged", Category::Swap))
+        .then(|| by_itself(left, Source::Shape, "shape/exchanged", Category::Swap))
 }
 
-fn by_itself(scene: &SolanaScene<'_>, source: Source, rule: &str, category: Category) -> Opinion {
-    Opinion::new(source, rule, category, Strength::Standard, Shares::whole(scene.legs.iter().enumerate()))
+/// Of all that is left.
+fn by_itself(left: &[U256], source: Source, rule: &str, category: Category) -> Opinion {
+    Opinion::new(source, rule, category, Strength::Standard, linked(left.iter().copied()))
 }
 
 /// A name for the protocol even where no rule decided: of a program that some pack lists, the outermost first.

@@ -3,6 +3,8 @@
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use alloy_primitives::U256;
+
 use super::instructions::InstructionEffect;
 use super::json::Instruction;
 use super::movements::Flow;
@@ -20,7 +22,8 @@ use crate::sources::{OPINIONS_MAX, Opinions};
 /// A rule of a pack that matches for the wallet, and the instruction that it matches.
 pub type Match<'a> = (&'a InstructionRule, &'a Instruction);
 
-pub fn opinions(scene: &SolanaScene<'_>, rules: &Rules, matched: &[Match<'_>]) -> Opinions {
+/// `left` is what the legs come to without fees that packs know.
+pub fn opinions(scene: &SolanaScene<'_>, rules: &Rules, matched: &[Match<'_>], left: &[U256]) -> Opinions {
     let is_unsettled = matched.iter().any(|(rule, _)| rule.unsettled);
     let is_mixed = is_mixed(scene, rules, matched);
     let categories: BTreeSet<Category> = matched.iter().map(|(rule, _)| rule.means).collect();
@@ -35,7 +38,7 @@ pub fn opinions(scene: &SolanaScene<'_>, rules: &Rules, matched: &[Match<'_>]) -
     let is_touched = |leg: &Leg, outer| moves.contains(&(outer, leg.asset)) || !explained_assets.contains(&leg.asset);
     let claims = matched.iter().take(OPINIONS_MAX).map(|(rule, instruction)| {
         let mut explains = Shares::default();
-        for (at, leg) in scene.legs.iter().enumerate().take(LEGS_MAX) {
+        for (at, (leg, left)) in scene.legs.iter().zip(left).enumerate().take(LEGS_MAX) {
             let is_its_own = categories.len() == 1 || is_touched(leg, instruction.outer);
             let has_part = if rule.means == Category::ContractDeploy {
                 scene.is_deposit(leg)
@@ -46,7 +49,7 @@ pub fn opinions(scene: &SolanaScene<'_>, rules: &Rules, matched: &[Match<'_>]) -
                 is_cost || (is_its_own && fits(rule.means, leg))
             };
             if has_part {
-                explains.push(at, leg.amount, Tie::Linked);
+                explains.push(at, *left, Tie::Linked);
             }
         }
         claim(rules, rule, instruction, explains)
@@ -146,13 +149,18 @@ fn fits(category: Category, leg: &Leg) -> bool {
     category.meaning().way.is_none_or(|way| leg.direction == way) || leg.minted_or_burned
 }
 
-/// Whether more than a trifle moved between the wallet and somebody who has no part in what a rule matches. Tips, integrators' fees and accounts
-/// made for the purpose do not count.
+/// Whether something moved between the wallet and somebody who has no part in what a rule matches. Fees that packs know and accounts made for the
+/// purpose do not count; nor, of an exchange, which is taxed whole, what is too little to be one of its own: tips and integrators' fees.
 fn is_mixed(scene: &SolanaScene<'_>, rules: &Rules, matched: &[Match<'_>]) -> bool {
     if matched.is_empty() {
         return false;
     }
     let inside = Inside::of(scene, rules, matched);
+    let is_exchange = matched.iter().all(|(rule, _)| rule.means.meaning().nature == Nature::Exchange);
+    let is_fee = |flow: &Flow| {
+        let mut rows = rules.solana.holders(&flow.party).flat_map(|holder| rules.transfers(holder.pack, &holder.role));
+        !flow.comes_in && rows.any(|rule| rule.means == Category::FeePayment)
+    };
     let made_here: LazyCell<BTreeSet<Key>, _> = LazyCell::new(|| {
         let made = |(_, done): &(usize, InstructionEffect)| match done {
             InstructionEffect::Opened { account, .. } | InstructionEffect::Closed { account } => Some(*account),
@@ -162,7 +170,12 @@ fn is_mixed(scene: &SolanaScene<'_>, rules: &Rules, matched: &[Match<'_>]) -> bo
     });
     scene.lost.iter().any(|account| !inside.given.contains(account))
         || scene.flows.iter().any(|flow| {
-            !inside.did(flow) && !scene.is_small(flow) && !inside.takes(flow) && !made_here.contains(&flow.account)
+            let is_trifle = is_exchange && scene.is_small(flow);
+            !inside.did(flow)
+                && !is_trifle
+                && !inside.takes(flow)
+                && !made_here.contains(&flow.account)
+                && !is_fee(flow)
         })
 }
 
