@@ -1,11 +1,12 @@
 //! Which streams there are and what they hold at most: made, shown and cleared here.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use async_nats::jetstream::Message;
 use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, PullConsumer, pull};
+use async_nats::jetstream::context::{GetStreamError, GetStreamErrorKind};
 use async_nats::jetstream::stream::{Config, DiscardPolicy, Info, RetentionPolicy, StorageType, Stream};
+use async_nats::jetstream::{ErrorCode, Message};
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
 
@@ -25,6 +26,9 @@ const PENDING_MAX: i64 = 20_000;
 const FEED_BYTES_MAX: i32 = 4 * 1024;
 const GIB: i64 = 1 << 30;
 const DAY_SECONDS: u64 = 24 * 60 * 60;
+/// A cluster that lost a server chooses who leads within seconds.
+const LEADER_WAIT_MAX: Duration = Duration::from_secs(60);
+const LEADER_PAUSE: Duration = Duration::from_millis(500);
 
 /// What the streams hold at most.
 #[derive(Debug, Clone, clap::Args)]
@@ -182,10 +186,32 @@ pub(super) async fn stream(nats: &Nats, name: &str) -> anyhow::Result<Stream> {
     nats.context.get_stream(name).await.with_context(unmade)
 }
 
+/// What a worker reads from and writes to. While a cluster chooses who leads them, they are waited for: a worker that ended then would have to be
+/// started again by somebody.
+pub(super) async fn for_worker(nats: &Nats) -> anyhow::Result<(PullConsumer, Stream)> {
+    let deadline = Instant::now() + LEADER_WAIT_MAX;
+    loop {
+        let found = async { anyhow::Ok((workers(nats).await?, stream(nats, RESULTS).await?)) };
+        match found.await {
+            Err(error) if !is_unmade(&error) && Instant::now() < deadline => {
+                tracing::warn!(%error, "the streams cannot be used yet");
+                tokio::time::sleep(LEADER_PAUSE).await;
+            }
+            found => return found,
+        }
+    }
+}
+
 pub(super) async fn workers(nats: &Nats) -> anyhow::Result<PullConsumer> {
     let requests = stream(nats, REQUESTS).await?;
     let consumer = requests.get_consumer::<pull::Config>(WORKERS).await;
     consumer.map_err(|error| anyhow::anyhow!("the workers' consumer: {error}; `taxon streams make` makes it"))
+}
+
+/// Whether a server says that there is no such stream, and not only that nobody can tell now.
+fn is_unmade(error: &anyhow::Error) -> bool {
+    let said = error.downcast_ref::<GetStreamError>().map(GetStreamError::kind);
+    matches!(said, Some(GetStreamErrorKind::JetStream(said)) if said.error_code() == ErrorCode::STREAM_NOT_FOUND)
 }
 
 pub(super) type Messages = BoxStream<'static, anyhow::Result<Message>>;

@@ -51,8 +51,7 @@ pub(crate) async fn work(
     workload: Workload,
     stop: &CancellationToken,
 ) -> anyhow::Result<()> {
-    let consumer = streams::workers(&nats).await?;
-    let results = streams::stream(&nats, streams::RESULTS).await?;
+    let (consumer, results) = streams::for_worker(&nats).await?;
     let renewed_every = consumer.cached_info().config.ack_wait / 3;
     let places = Places::new(workload.batches);
     let worker = Arc::new(Worker { nats, reader, results, renewed_every, places });

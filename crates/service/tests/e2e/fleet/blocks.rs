@@ -1,6 +1,6 @@
 //! Blocks through the streams: what a fleet reads of them is what REST says of each of their transactions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
@@ -41,16 +41,18 @@ fn by_hash(rows: Vec<Value>) -> BTreeMap<String, Value> {
     all
 }
 
-/// Both ways say the same. A node that is too slow to trace a transaction in time makes it a review, this way or the other; most must have been in time.
+/// Both ways say the same. A transaction that the node is too slow to trace in time is a review, this way or the other, also for a wallet that had no part
+/// in it; most must have been in time.
 fn assert_same(rows: Vec<Value>, expected: &BTreeMap<String, Value>, lane: &str) {
     let rows = by_hash(rows);
-    assert!(rows.keys().eq(expected.keys()), "{lane}: {} rows, not {}", rows.len(), expected.len());
-    let differ: Vec<_> = rows.values().zip(expected.values()).filter(|(row, expected)| row != expected).collect();
+    let hashes: BTreeSet<&String> = rows.keys().chain(expected.keys()).collect();
+    let both = hashes.iter().map(|hash| (rows.get(*hash), expected.get(*hash)));
+    let differ: Vec<_> = both.filter(|(row, expected)| row != expected).collect();
     for (row, expected) in &differ {
-        let is_untraced = row["needs_review"] == true || expected["needs_review"] == true;
-        assert!(is_untraced, "{lane}: {row:#} and not {expected:#}");
+        let is_review = |row: &Option<&Value>| row.is_some_and(|row| row["needs_review"] == true);
+        assert!(is_review(row) || is_review(expected), "{lane}: {row:#?} and not {expected:#?}");
     }
-    assert!(2 * differ.len() < rows.len(), "{lane}: {} of {} rows differ", differ.len(), rows.len());
+    assert!(2 * differ.len() < hashes.len(), "{lane}: {} of {} rows differ", differ.len(), hashes.len());
 }
 
 async fn hashes_of(anvil: &Anvil, number: u64) -> Vec<String> {
@@ -96,7 +98,9 @@ async fn blocks_give_what_rest_gives_of_their_transactions() {
         assert_eq!(dead, Vec::<Value>::new(), "{lane}");
         assert_same(rows, &expected, lane);
     }
-    let (rows, dead) = drained(&setup, "wallets");
+    let (mut rows, dead) = drained(&setup, "wallets");
+    // Of a transaction that the node is too slow to trace in time nobody can say that an account had no part in it: a review, and no row twice.
+    rows.retain(|row| row["perspective"] != nobody || row["needs_review"] != true);
     let own = over_rest(&taxon, "crowd", &hashes, Some(SENDERS[2])).await;
     assert!(own.len() > 45 && own.len() < 135, "{}", own.len());
     assert_eq!(dead, Vec::<Value>::new());
