@@ -31,8 +31,9 @@ pub use load::Lists;
 use load::Loader;
 use solana::SolanaRules;
 
-use crate::asset::Account;
+use crate::asset::{Account, Asset};
 use crate::category::Category;
+use crate::legs::Direction;
 
 /// Texts of the files that the build embeds, by their names without ending.
 pub(crate) mod embedded {
@@ -91,6 +92,17 @@ pub struct TransferRule {
     pub way: TransferDirection,
     pub means: Category,
     pub native: bool,
+}
+
+impl TransferRule {
+    /// Whether it speaks of what moves this way.
+    pub fn fits(&self, direction: Direction, asset: Asset) -> bool {
+        let is_way = matches!(
+            (self.way, direction),
+            (TransferDirection::Out, Direction::Out) | (TransferDirection::In, Direction::In)
+        );
+        is_way && (!self.native || asset == Asset::Native)
+    }
 }
 
 /// A pack that knows a contract, and as what.

@@ -10,11 +10,10 @@ use super::instructions::{InstructionEffect, SYSTEM};
 use super::json::{Effects, Instruction};
 use super::programs::{self, Match};
 use super::scene::SolanaScene;
-use crate::asset::{Account, Asset};
+use crate::asset::Account;
 use crate::category::Category;
 use crate::legs::{Direction, Leg};
 use crate::opinion::{Opinion, Source, Strength};
-use crate::rules::file::TransferDirection;
 use crate::rules::{Rules, TransferRule};
 use crate::scene::{Outcome, Own};
 use crate::shares::{Shares, Tie};
@@ -90,19 +89,20 @@ impl ListedTransfer<'_> {
 /// Fees movement by movement; anything else only where the rest of the leg has one other side.
 fn listed_transfers<'a>(scene: &SolanaScene<'_>, rules: &'a Rules) -> Vec<ListedTransfer<'a>> {
     let mut found: Vec<ListedTransfer<'a>> = Vec::new();
+    let is_fee = |leg: &Leg, other| matches!(other, Account::Solana(key) if programs::takes_fee(rules, &key, leg.direction, leg.asset));
     for (at, leg) in scene.legs.iter().enumerate() {
         let moved = scene.moved(leg.direction, leg.asset).iter();
-        let (fees, others): (Vec<&Own>, Vec<&Own>) = moved.partition(|own| takes_fee(rules, leg, own.other));
+        let (fees, others): (Vec<&Own>, Vec<&Own>) = moved.partition(|own| is_fee(leg, own.other));
         let mut left = leg.amount;
         for fee in fees {
             let amount = fee.amount.min(left);
             left = left.saturating_sub(amount);
-            let rules = listed(rules, leg, fee.other).take(1);
+            let rules = listed(rules, leg, fee.other).into_iter().take(1);
             found.extend(rules.map(|(pack, rule)| ListedTransfer { leg: at, amount, pack, rule }));
         }
         let Some(other) = others.first().map(|own| own.other) else { continue };
         if others.iter().all(|own| own.other == other) {
-            let rules = listed(rules, leg, other);
+            let rules = listed(rules, leg, other).into_iter();
             found.extend(rules.map(|(pack, rule)| ListedTransfer { leg: at, amount: left, pack, rule }));
         }
     }
@@ -110,32 +110,9 @@ fn listed_transfers<'a>(scene: &SolanaScene<'_>, rules: &'a Rules) -> Vec<Listed
 }
 
 /// What packs say of a transfer of this leg's kind with the account.
-fn listed<'a>(
-    rules: &'a Rules,
-    leg: &Leg,
-    other: Account,
-) -> impl Iterator<Item = (usize, &'a TransferRule)> + use<'a> {
-    let (direction, is_native) = (leg.direction, leg.asset == Asset::Native);
-    let fits = move |rule: &TransferRule| {
-        let is_way = matches!(
-            (rule.way, direction),
-            (TransferDirection::Out, Direction::Out) | (TransferDirection::In, Direction::In)
-        );
-        is_way && (!rule.native || is_native)
-    };
-    let key = match other {
-        Account::Solana(key) => Some(key),
-        Account::Evm(_) => None,
-    };
-    let holders = key.into_iter().flat_map(|key| rules.solana.holders(&key).collect::<Vec<_>>());
-    holders.flat_map(move |holder| {
-        let rows = rules.transfers(holder.pack, &holder.role).iter();
-        rows.filter(move |rule| fits(rule)).map(|rule| (holder.pack, rule))
-    })
-}
-
-fn takes_fee(rules: &Rules, leg: &Leg, other: Account) -> bool {
-    listed(rules, leg, other).next().is_some_and(|(_, rule)| rule.means == Category::FeePayment)
+fn listed<'a>(rules: &'a Rules, leg: &Leg, other: Account) -> Vec<(usize, &'a TransferRule)> {
+    let Account::Solana(key) = other else { return Vec::new() };
+    programs::transfer_rules(rules, &key).filter(|(_, rule)| rule.fits(leg.direction, leg.asset)).collect()
 }
 
 fn transfers<'a>(

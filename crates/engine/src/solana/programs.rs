@@ -14,8 +14,8 @@ use crate::asset::{Asset, Seen};
 use crate::category::{Category, Nature, Presence};
 use crate::legs::{Direction, LEGS_MAX, Leg};
 use crate::opinion::{Opinion, Source, Strength};
-use crate::rules::Rules;
 use crate::rules::solana::{InstructionRule, Weight};
+use crate::rules::{Holder, Rules, TransferRule};
 use crate::shares::{Shares, Tie};
 use crate::sources::{OPINIONS_MAX, Opinions};
 
@@ -60,6 +60,18 @@ pub fn opinions(scene: &SolanaScene<'_>, rules: &Rules, matched: &[Match<'_>], l
 /// Its instructions do not tell the purpose of a transaction: the standard programs, and those that packs call quiet.
 pub fn is_plumbing(program: &Key, rules: &Rules) -> bool {
     instructions::is_plumbing(program) || rules.solana.holders(program).any(|holder| holder.is_quiet)
+}
+
+/// What packs say of plain transfers with the account, each with its pack.
+pub fn transfer_rules<'a>(rules: &'a Rules, account: &Key) -> impl Iterator<Item = (usize, &'a TransferRule)> {
+    let of = |holder: &'a Holder| rules.transfers(holder.pack, &holder.role).iter().map(|rule| (holder.pack, rule));
+    rules.solana.holders(account).flat_map(of)
+}
+
+/// Whether what goes to the account is a fee, beside whatever else the transaction is about.
+pub fn takes_fee(rules: &Rules, account: &Key, direction: Direction, asset: Asset) -> bool {
+    let mut fitting = transfer_rules(rules, account).filter(|(_, rule)| rule.fits(direction, asset));
+    fitting.next().is_some_and(|(_, rule)| rule.means == Category::FeePayment)
 }
 
 /// The rules that match for the wallet. Within an outer instruction only those at the shallowest depth at which one matches: what a
@@ -157,10 +169,7 @@ fn is_mixed(scene: &SolanaScene<'_>, rules: &Rules, matched: &[Match<'_>]) -> bo
     }
     let inside = Inside::of(scene, rules, matched);
     let is_exchange = matched.iter().all(|(rule, _)| rule.means.meaning().nature == Nature::Exchange);
-    let is_fee = |flow: &Flow| {
-        let mut rows = rules.solana.holders(&flow.party).flat_map(|holder| rules.transfers(holder.pack, &holder.role));
-        !flow.comes_in && rows.any(|rule| rule.means == Category::FeePayment)
-    };
+    let is_fee = |flow: &Flow| !flow.comes_in && takes_fee(rules, &flow.party, Direction::Out, flow.asset);
     let made_here: LazyCell<BTreeSet<Key>, _> = LazyCell::new(|| {
         let made = |(_, done): &(usize, InstructionEffect)| match done {
             InstructionEffect::Opened { account, .. } | InstructionEffect::Closed { account } => Some(*account),

@@ -10,7 +10,7 @@ use super::OPINIONS_MAX;
 use super::matched::{LogWords, Matched, OtherLog, holds, is_for_perspective, opinion, with_fee};
 use super::readers;
 use super::trust::trust;
-use crate::asset::{Account, Asset};
+use crate::asset::Account;
 use crate::category::Category;
 use crate::evm::erc20::TRANSFER;
 use crate::evm::json::Log;
@@ -21,7 +21,6 @@ use crate::legs::{Direction, position};
 use crate::opinion::{Opinion, Source, Strength};
 use crate::role::Role;
 use crate::rules::compile::{ActorRule, EventRule, RulePlace};
-use crate::rules::file::TransferDirection;
 use crate::rules::reader::Reader;
 use crate::rules::{Rules, TransferRule};
 use crate::scene::{Accrual, Outcome};
@@ -140,13 +139,7 @@ fn transfers(scene: &EvmScene<'_>, rules: &Rules, max: usize) -> Vec<Opinion> {
         let owners = |other| if is_by_stranger { &[] } else { scene.known.owners(other) };
         let known = |other| scene.known.holders(other).iter().chain(owners(other));
         for holder in other.evm().map(known).into_iter().flatten() {
-            let is_way = |way| {
-                matches!(
-                    (way, direction),
-                    (TransferDirection::Out, Direction::Out) | (TransferDirection::In, Direction::In)
-                )
-            };
-            let fits = |rule: &&TransferRule| is_way(rule.way) && (!rule.native || m.asset == Asset::Native);
+            let fits = |rule: &&TransferRule| rule.fits(direction, m.asset);
             let rows = rules.transfers(holder.pack, &holder.role).iter().filter(fits);
             let Some(at) = position(&scene.legs, direction, m.asset) else { continue };
             found.extend(rows.map(|rule| transfer(rules, rule, holder.pack, at, m.amount)));
