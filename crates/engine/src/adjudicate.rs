@@ -13,10 +13,11 @@ use crate::category::{Category, Legs, Rank};
 use crate::confidence::{self, Weighing};
 use crate::legs::{Direction, LEGS_MAX, Leg};
 use crate::opinion::{Opinion, Source, Strength};
+use crate::passed_on::{FEE_SHARE, passed_on};
 use crate::question::Question;
 use crate::role::Role;
 use crate::scene::{Doubt, Outcome, Scene};
-use crate::shares::{LegSet, Shares, Tie};
+use crate::shares::{LegSet, MoveSet, Shares, Tie};
 use crate::sources::Opinions;
 use crate::whose::between_people;
 
@@ -74,6 +75,9 @@ pub fn adjudicate(scene: &Scene<'_>, heard: Opinions, question: &Question) -> Re
         doubts.retain(|doubt| *doubt != Doubt::InternalValueUnknown);
     }
     doubts.extend(claims.iter().find_map(|claim| claim.whose).map(Doubt::AnothersPosition));
+    let moved = scene.own().len();
+    doubts.extend((moved > MoveSet::MAX).then_some(Doubt::TooManyMovements(moved)));
+    doubts.extend(passed_on(scene, &claims).map(Doubt::PassedOn));
     if is_mixed {
         doubts.push(Doubt::Mixed);
     }
@@ -233,9 +237,6 @@ fn allocated(scene: &Scene<'_>, claims: Vec<Opinion>) -> (Vec<Opinion>, Allocati
     let allocation = allocate(&claims);
     (claims, allocation)
 }
-
-/// Whoever brings a trade about takes at most one part in this many of what was given for it.
-const FEE_SHARE: u64 = 10;
 
 /// What went to a third party beside an exchange of the same asset: the fee of whoever brought it about, where it is small.
 fn fees(scene: &Scene<'_>, claims: &[Opinion], allocation: &Allocation) -> Vec<Opinion> {

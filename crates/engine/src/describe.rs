@@ -213,6 +213,7 @@ pub fn doubt(doubt: &Doubt) -> String {
         }
         Doubt::HandedOver => "The wallet, or an account of it, was given to somebody else.".to_owned(),
         Doubt::Mixed => "Beside what is known, the transaction moved something with somebody else.".to_owned(),
+        Doubt::PassedOn(account) => format!("More than a tenth of what was traded went to {account}, which gave nothing for it: look whether it is a fee, or a payment of its own."),
         Doubt::Confidential => "A confidential transfer took part: its amounts are hidden on chain.".to_owned(),
         Doubt::Unsettled => "The chain alone does not decide what this comes to. Look at the protocol's own record of this position.".to_owned(),
         Doubt::AnothersPosition(other) => format!("The protocol names {other} as the owner, sender or recipient, and not this wallet: between two people it is a payment or a receipt. Where both are yours, name it in `own_wallets`."),
@@ -220,6 +221,7 @@ pub fn doubt(doubt: &Doubt) -> String {
         Doubt::AccountsUnknown => "The node did not load all accounts that this transaction names.".to_owned(),
         Doubt::TooManyLogs(count) => format!("The transaction has {count} logs, more than are read."),
         Doubt::TooManyLegs(count) => format!("{count} assets moved for the wallet, more than are explained one by one."),
+        Doubt::TooManyMovements(count) => format!("Assets moved {count} times into or out of the wallet, more often than is told apart."),
         Doubt::TooManyClaims => "The transaction holds more calls or claims than are looked at.".to_owned(),
         Doubt::Rival(one, other) => {
             format!("The evidence is as strong for `{}` as for `{}`, which are taxed differently.", one.name(), other.name())

@@ -31,6 +31,7 @@ pub mod legs;
 pub mod links;
 pub mod needs;
 pub mod opinion;
+mod passed_on;
 pub mod policy;
 pub mod position;
 pub mod question;

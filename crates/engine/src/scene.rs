@@ -13,7 +13,7 @@ use crate::block::Block;
 use crate::category::Category;
 use crate::chain::Chain;
 use crate::classification::Called;
-use crate::evm::{EvmFacts, vouched};
+use crate::evm::{EvmFacts, InternalValue, vouched};
 use crate::hash::TxHash;
 use crate::legs::{Direction, Leg};
 use crate::links::Links;
@@ -50,6 +50,8 @@ pub enum Doubt {
     SeveralActors(Vec<Account>),
     TooManyLogs(usize),
     TooManyLegs(usize),
+    /// Movements of the wallet past the bound are not told apart.
+    TooManyMovements(usize),
     /// Calls or claims past the bound were not looked at.
     TooManyClaims,
     /// Two claims of the same strength read the same legs differently.
@@ -59,6 +61,8 @@ pub enum Doubt {
     HandedOver,
     /// Beside what a rule knows, the transaction moved something with somebody else.
     Mixed,
+    /// More of what was traded than a fee went to this account, which gave nothing.
+    PassedOn(Account),
     /// Balances that only their owners can read.
     Confidential,
     /// What it comes to is decided in another transaction.
@@ -215,7 +219,10 @@ impl Scene<'_> {
     pub fn links(&self) -> &Links {
         self.links.get_or_init(|| {
             let is_hub = |account| self.is_native(Asset::Token(account));
-            Links::of(&self.movements, self.wallet, is_hub)
+            // Anybody has a token of his own log a movement with whom he likes.
+            let counts = |m: &&Movement| self.is_listed(m.asset) || self.legs.iter().any(|leg| leg.asset == m.asset);
+            let movements: Vec<Movement> = self.movements.iter().filter(counts).copied().collect();
+            Links::of(&movements, self.wallet, is_hub)
         })
     }
 
@@ -278,6 +285,11 @@ impl Scene<'_> {
             || asset.contract().is_some_and(|contract| self.ground.is_listed(contract))
     }
 
+    /// The asset, where the native coin and its wrapper are one: routers wrap and unwrap on the way.
+    pub fn kin(&self, asset: Asset) -> Asset {
+        if self.is_native(asset) { Asset::Native } else { asset }
+    }
+
     /// The native coin, or its wrapper.
     pub fn is_native(&self, asset: Asset) -> bool {
         match asset {
@@ -299,6 +311,14 @@ impl Ground<'_> {
     /// Whether the transaction's hash is only the node's word.
     pub fn is_hash_told(&self) -> bool {
         matches!(self, Self::Evm { facts, .. } if !facts.is_hash_computed)
+    }
+
+    /// Whether every movement of the coin is known, also those inside the transaction.
+    pub fn shows_coin(&self) -> bool {
+        match self {
+            Self::Evm { facts, .. } => matches!(facts.internal, InternalValue::Traced { .. }),
+            Self::Solana { .. } => true,
+        }
     }
 
     /// What was asked and proved that a contract has a role, as evidence shows it.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use engine::{Classification, Knowledge, Missing, Question, Read as EngineRead, Registry};
+use engine::{Account, Classification, Facts, Knowledge, Missing, Question, Read as EngineRead, Registry};
 
 use crate::error::{FileError, RowError, shown};
 use crate::file::{Batch, FactsFile};
@@ -18,6 +18,8 @@ use crate::verdicts::{Draft, Output, Part};
 
 /// Batches that may wait for their turn to be written, for each thread.
 const WAITING_PER_THREAD_MAX: usize = 4;
+/// Rows that are unpacked before the first of them is read.
+const ROWS_A_ROUND: usize = 16;
 /// As the service has them.
 const UNCONCERNED: &str = "wallet_not_in_transaction";
 const INTERNAL: &str = "internal";
@@ -46,13 +48,19 @@ impl From<RowError> for Refusal {
 
 /// What the engine says of a row. `question` is the plan's, with the row's own wallet where it has one.
 pub fn classify(plan: &Plan<'_>, row: &Row<'_>) -> Result<Classification, Refusal> {
-    let (facts, wallet) = row.facts(plan.chains)?;
-    let question = match wallet {
-        Some(_) => Cow::Owned(Question { wallet, ..plan.question.clone() }),
+    read(plan, &row.facts(plan.chains)?)
+}
+
+/// A row's facts, and the wallet that it names.
+type Unpacked = (Facts, Option<Account>);
+
+fn read(plan: &Plan<'_>, (facts, wallet): &Unpacked) -> Result<Classification, Refusal> {
+    let question = match *wallet {
+        Some(_) => Cow::Owned(Question { wallet: *wallet, ..plan.question.clone() }),
         None => Cow::Borrowed(plan.question),
     };
     // Facts are anybody's: what should break the engine breaks one row.
-    let read = catch_unwind(AssertUnwindSafe(|| engine::read(&facts, &question, plan.knowledge, Missing::Accept)));
+    let read = catch_unwind(AssertUnwindSafe(|| engine::read(facts, &question, plan.knowledge, Missing::Accept)));
     let internal = || Refusal { code: INTERNAL, reason: "the engine failed on this row".to_owned() };
     match read {
         Ok(Ok(read)) => EngineRead::done(read).ok_or_else(internal),
@@ -82,6 +90,17 @@ impl Done {
         let parquet = self.reading.saturating_add(self.writing);
         let all = parquet.saturating_add(self.working);
         if all.is_zero() { 0.0 } else { parquet.div_duration_f64(all) }
+    }
+
+    fn count(&mut self, verdict: &Result<Classification, Refusal>) {
+        let (is_review, is_unconcerned, is_failed) = match verdict {
+            Ok(verdict) => (verdict.needs_review, false, false),
+            Err(refusal) => (false, refusal.code == UNCONCERNED, refusal.code != UNCONCERNED),
+        };
+        self.rows = self.rows.saturating_add(1);
+        self.reviews = self.reviews.saturating_add(is_review.into());
+        self.unconcerned = self.unconcerned.saturating_add(is_unconcerned.into());
+        self.failed = self.failed.saturating_add(is_failed.into());
     }
 
     fn add(&mut self, other: &Self) {
@@ -237,31 +256,29 @@ impl<R: Read + Seek + Send, I: Iterator<Item = Input<R>> + Send, W: Write + Send
     }
 }
 
+/// In three rounds over a few rows at a time, since each round runs through code of its own that the processor then has at hand.
 fn part(plan: &Plan<'_>, batch: &Batch, name: &str, has_columns: bool, done: &mut Done) -> serde_json::Result<Part> {
     let mut draft = Draft::new(batch.len(), has_columns);
-    for (row, at) in batch.rows().zip(batch.first_row..) {
-        draft.push(&verdict(plan, row, (name, at), done))?;
+    let mut rows = batch.rows().zip(batch.first_row..);
+    loop {
+        let unpacked = |(row, at): (Result<Row<'_>, RowError>, usize)| {
+            let hash = row.as_ref().ok().and_then(|row| row.hash.map(shown));
+            (row.and_then(|row| row.facts(plan.chains)), hash, at)
+        };
+        let unpacked: Vec<_> = rows.by_ref().take(ROWS_A_ROUND).map(unpacked).collect();
+        if unpacked.is_empty() {
+            return Ok(draft.finish());
+        }
+        let verdict = |(facts, hash, at): (Result<Unpacked, RowError>, Option<String>, usize)| {
+            let verdict = facts.map_err(Refusal::from).and_then(|facts| read(plan, &facts));
+            done.count(&verdict);
+            verdict.unwrap_or_else(|refusal| refused(plan, hash, &refusal, (name, at)))
+        };
+        let verdicts: Vec<_> = unpacked.into_iter().map(verdict).collect();
+        for verdict in verdicts {
+            draft.push(&verdict)?;
+        }
     }
-    Ok(draft.finish())
-}
-
-fn verdict(
-    plan: &Plan<'_>,
-    row: Result<Row<'_>, RowError>,
-    (name, at): (&str, usize),
-    done: &mut Done,
-) -> Classification {
-    let hash = row.as_ref().ok().and_then(|row| row.hash);
-    let verdict = row.map_err(Refusal::from).and_then(|row| classify(plan, &row));
-    let (is_review, is_unconcerned, is_failed) = match &verdict {
-        Ok(verdict) => (verdict.needs_review, false, false),
-        Err(refusal) => (false, refusal.code == UNCONCERNED, refusal.code != UNCONCERNED),
-    };
-    done.rows = done.rows.saturating_add(1);
-    done.reviews = done.reviews.saturating_add(is_review.into());
-    done.unconcerned = done.unconcerned.saturating_add(is_unconcerned.into());
-    done.failed = done.failed.saturating_add(is_failed.into());
-    verdict.unwrap_or_else(|refusal| refused(plan, hash.map(shown), &refusal, (name, at)))
 }
 
 /// Says which row of which file it was.

@@ -52,7 +52,14 @@ pub fn unseen_value(
     let kept = sum(|m| m.from).checked_sub(amount).filter(|_| to == account);
     // Another transaction of the wallet in the same block would be in the difference too.
     let is_left = |log: &Log| is_alone && to == account && states_less_fee(log, amount);
-    let is_stated = |log: &Log| states(log, amount) || kept.is_some_and(|kept| states(log, kept)) || is_left(log);
+    // Anybody logs any figure: whoever proves it is listed, was called, or took part in what moved.
+    let takes_part = |log: &Log| known.iter().any(|m| [m.from, m.to].contains(&log.address.into()));
+    let is_known = |log: &Log| {
+        let is_listed = rules.1.is_on_list(log.address) || facts.chain.is_wrapped_native(log.address);
+        is_listed || facts.transaction.to == Some(log.address) || takes_part(log)
+    };
+    let says = |log: &Log| states(log, amount) || kept.is_some_and(|kept| states(log, kept)) || is_left(log);
+    let is_stated = |log: &Log| says(log) && is_known(log);
     let logs = &facts.receipt.logs;
     let unwrapped = logs.iter().position(|log| is_unwrapped(log, &facts.chain, amount)).filter(|_| to == account);
     let proof = unwrapped.or_else(|| logs.iter().position(is_stated));

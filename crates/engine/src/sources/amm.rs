@@ -93,14 +93,9 @@ fn pools(scene: &EvmScene<'_>, logs: &[Matched<'_>]) -> BTreeSet<Account> {
 
 /// Every movement, by what moved and then in chain order.
 fn by_asset<'a>(scene: &'a EvmScene<'_>) -> Vec<(Asset, &'a Movement)> {
-    let mut all: Vec<(Asset, &Movement)> = scene.movements.iter().map(|m| (kin(scene, m.asset), m)).collect();
+    let mut all: Vec<(Asset, &Movement)> = scene.movements.iter().map(|m| (scene.kin(m.asset), m)).collect();
     all.sort_by_key(|(one, _)| *one);
     all
-}
-
-/// Routers wrap and unwrap on the way, so the native coin and its wrapper are one here.
-fn kin(scene: &EvmScene<'_>, asset: Asset) -> Asset {
-    if scene.is_native(asset) { Asset::Native } else { asset }
 }
 
 /// Follows the leg's asset from account to account, from the wallet to a pool or from a pool to the wallet.
@@ -111,7 +106,7 @@ fn reaches(
     pools: &BTreeSet<Account>,
 ) -> Option<Account> {
     let wallet = Account::from(scene.perspective);
-    let asset = kin(scene, leg.asset);
+    let asset = scene.kin(leg.asset);
     let start = by_asset.partition_point(|(of, _)| *of < asset);
     let moved = by_asset.get(start..).unwrap_or_default().iter().take_while(|(of, _)| *of == asset);
     let hand = |(_, m): &(Asset, &Movement)| match leg.direction {

@@ -44,7 +44,10 @@ fn asked(scene: &EvmScene<'_>, rules: &Rules, beside: &mut Opinions) -> Vec<Opin
     let is_system = transaction.from.is_zero() && target.is_zero();
     let is_minted = |leg: &Leg| leg.direction == Direction::In && leg.minted_or_burned;
     // Without a leg nothing was deposited: the first transaction of an OP-stack block only tells the chain about its parent.
-    let brings = |is_brought: &dyn Fn(&Leg) -> bool| !scene.legs.is_empty() && scene.legs.iter().all(is_brought);
+    // Whoever is called with it may pay the wallet beside.
+    let is_alone = || scene.own().len() == scene.legs.len();
+    let brings =
+        |is_brought: &dyn Fn(&Leg) -> bool| !scene.legs.is_empty() && scene.legs.iter().all(is_brought) && is_alone();
     let of_type = rules.deposit(Some(transaction.kind())).filter(|_| brings(&is_coin_in));
     let of_nobody = || rules.deposit(None).filter(|_| is_system && brings(&is_minted));
     if let Some(bridge) = of_type.or_else(of_nobody) {
@@ -58,11 +61,11 @@ fn asked(scene: &EvmScene<'_>, rules: &Rules, beside: &mut Opinions) -> Vec<Opin
         return plain_value(scene, target);
     }
     let mut found = Vec::new();
-    let mut open = vec![(ContractCall { target, input: transaction.input.as_ref() }, 0_usize)];
+    let mut open = vec![(ContractCall { target, input: transaction.input.as_ref() }, 0_usize, true)];
     let mut looked_at = 0_usize;
-    while let Some((ContractCall { target, input }, depth)) = open.pop() {
+    while let Some((ContractCall { target, input }, depth, is_believed)) = open.pop() {
         looked_at = looked_at.saturating_add(1);
-        if input.is_empty() {
+        if input.is_empty() && is_believed {
             found.extend(inner_value(scene, target));
         }
         if looked_at > CALLS_MAX {
@@ -71,7 +74,10 @@ fn asked(scene: &EvmScene<'_>, rules: &Rules, beside: &mut Opinions) -> Vec<Opin
         }
         let Some(call) = Calldata::split(input) else { continue };
         for rule in rules.calls(&call.selector) {
-            let Some(trust) = rule_trust(scene, rule, target) else { continue };
+            let Some(mut trust) = rule_trust(scene, rule, target) else { continue };
+            if !is_believed {
+                trust.strength = Strength::Suggested;
+            }
             // The same pack says the same of this contract by itself.
             let is_own = |other: &CallRule| {
                 other.pack == rule.pack && other.means == rule.means && scene.known.is_place_of(other, target)
@@ -82,7 +88,12 @@ fn asked(scene: &EvmScene<'_>, rules: &Rules, beside: &mut Opinions) -> Vec<Opin
             match &rule.opens {
                 Some(opens) if depth < CALL_DEPTH_MAX => {
                     let inside = calldata::open(&call, opens, target, scene.perspective);
-                    open.extend(inside.into_iter().rev().map(|inner| (inner, depth.saturating_add(1))));
+                    let believed = |inner: &ContractCall<'_>| {
+                        is_believed && (inner.target == target || does_as_asked(scene, target))
+                    };
+                    let inside =
+                        inside.into_iter().rev().map(|inner| (inner, depth.saturating_add(1), believed(&inner)));
+                    open.extend(inside);
                 }
                 Some(_) => beside.is_cut = true,
                 // Calls inside an envelope are those of the actor; for a receiver only a direct transfer counts.
@@ -113,6 +124,12 @@ fn asked(scene: &EvmScene<'_>, rules: &Rules, beside: &mut Opinions) -> Vec<Opin
         found.push(bare(scene, "evm/nothing-moved", Category::ContractCall));
     }
     found
+}
+
+/// Whether a contract that is told to call others does: the wallet's own account, or one that a pack lists. What a stranger's contract does with the
+/// calldata that it gets, nobody knows.
+fn does_as_asked(scene: &EvmScene<'_>, contract: Address) -> bool {
+    contract == scene.perspective || scene.known.is_on_list(contract) && scene.known.open(contract).is_none()
 }
 
 /// Whether a contract that no pack lists tells of the wallet together with an amount: it may keep accounts inside, where a trade or a bet moves no token.
@@ -233,7 +250,7 @@ fn opinion(
         return None;
     }
     let is_vouched = || scene.known.open(target).is_none() && scene.known.vouchers(target).next().is_some();
-    let is_verified = trust.strength == Strength::Verified || is_vouched();
+    let is_verified = trust.strength == Strength::Verified || trust.strength == Strength::Standard && is_vouched();
     let speaker = Speaker { contract: target, pack: rule.pack, means: category, is_verified, is_loose: false };
     let tied = explain(scene, &rule.out, &rule.incoming, speaker, call);
     // What was asked for still agrees or disagrees with what others saw, but decides nothing.

@@ -263,9 +263,7 @@ impl<'a> Flow<'a> {
         let is_linked = || scene.links().group(party.into()).is_some_and(|group| self.is_linked(group));
         // A token that taxes its own transfers keeps a part of what is traded.
         let is_tax = self.is_exchange && own.asset.contract() == Some(own.other);
-        // A mint or a burn is the act of its token: of a listed one it belongs to whoever speaks, of any other it may be a stranger's.
-        let is_made = || own.other.is_zero() && scene.is_listed(own.asset);
-        is_tax || party == self.speaker.contract || is_of_pack() || is_linked() || is_made()
+        is_tax || party == self.speaker.contract || is_of_pack() || is_linked()
     }
 }
 

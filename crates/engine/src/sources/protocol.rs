@@ -135,6 +135,10 @@ fn transfers(scene: &EvmScene<'_>, rules: &Rules, max: usize) -> Vec<Opinion> {
     let mut found = Vec::new();
     for m in scene.movements.iter().filter(|m| (m.from == wallet) != (m.to == wallet) && scene.is_listed(m.asset)) {
         let (direction, other) = if m.from == wallet { (Direction::Out, m.to) } else { (Direction::In, m.from) };
+        // What others take out of the wallet goes where they like.
+        if direction == Direction::Out && !scene.acts {
+            continue;
+        }
         // What a stranger's contract does for the wallet with an exchange's account may be a payment.
         let owners = |other| if is_by_stranger { &[] } else { scene.known.owners(other) };
         let known = |other| scene.known.holders(other).iter().chain(owners(other));
