@@ -18,6 +18,7 @@ use alloy_primitives::{Address, B256, Bytes, I256, U64, U256, keccak256};
 
 use crate::adjudicate::Reading;
 use crate::asset::Account;
+use crate::block::{Block, NOT_A_DAY, day_start};
 use crate::chain::{Chain, Family, Quirks};
 use crate::classification::Side;
 use crate::confidence;
@@ -148,6 +149,14 @@ struct EvmStage<'a> {
     chain: &'a str,
 }
 
+fn block(case: &CaseRow) -> Result<Option<Block>, String> {
+    let at = |day: &String| {
+        let timestamp = day_start(day).ok_or_else(|| format!("{NOT_A_DAY}: `{day}`"))?;
+        Ok(Block { number: 1, timestamp, finalized: true })
+    };
+    case.day.as_ref().map(at).transpose()
+}
+
 /// A traced transaction of which nothing is known but who called whom and what was logged. Its call is one that no rule knows.
 pub fn plain(chain: Chain, from: Address, to: Address, logs: Vec<Log>) -> EvmFacts {
     EvmFacts {
@@ -272,6 +281,7 @@ impl EvmStage<'_> {
         let tokens: BTreeMap<Address, Arc<Token>> = logs.iter().map(token).collect();
         let mut facts = plain(chain(self.chain, account_of("wrapped")), sender, called, logs);
         facts.transaction.value = value;
+        facts.block = block(case)?;
         facts.transaction.input = input.unwrap_or(facts.transaction.input);
         facts.internal = InternalValue::Traced { transfers, failed: false };
         facts.tokens = tokens;

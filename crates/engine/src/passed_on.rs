@@ -1,7 +1,7 @@
 //! What a trade passes on. Whoever brings a trade about keeps a small part of what is given or got; an account that keeps more of it, and gives
 //! nothing, was paid out of the trade. Amounts that an event states are no part of this: it says what was traded.
 
-use alloy_primitives::U256;
+use alloy_primitives::{U256, address};
 
 use crate::asset::{Account, Asset};
 use crate::category::Category;
@@ -13,21 +13,32 @@ use crate::shares::Tie;
 /// Whoever brings a trade about takes at most one part in this many of what was given or got.
 pub const FEE_SHARE: u64 = 10;
 
+/// 0x…dead, to which tokens are sent so that nobody has them.
+const BURNED: Account = Account::Evm(address!("0x000000000000000000000000000000000000dEaD"));
+
 /// The account that got more of a trade than a fee, and gave nothing: of several the one that got the most.
 pub fn passed_on(scene: &Scene<'_>, claims: &[Opinion]) -> Option<Account> {
     let trades = claims.iter().filter(|claim| claim.category == Category::Swap);
     let shares = trades.flat_map(|claim| claim.explains.iter()).filter(|share| share.tie == Tie::Linked);
-    // Of coin that nobody saw move, nothing tells who kept it.
-    let is_seen = |leg: &&Leg| !leg.asset.is_nft() && (!scene.is_native(leg.asset) || scene.ground.shows_coin());
-    let mut traded = shares.filter_map(|share| scene.legs.get(share.leg)).filter(is_seen).peekable();
-    traded.peek()?;
-    let changes = one_sided(scene);
+    let mut traded = shares.filter_map(|share| scene.legs.get(share.leg)).filter(|leg| !leg.asset.is_nft()).peekable();
+    // Where coin moves unseen, whoever gave some for it looks as if nothing was given.
+    traded.peek().filter(|_| scene.ground.shows_coin())?;
+    // What the router itself keeps, which the wallet called, is its price.
+    let router =
+        scene.ground.call().map(|called| called.contract).filter(|called| scene.is_listed(Asset::Token(*called)));
+    let mut changes = one_sided(scene);
+    changes.retain(|change| {
+        let is_trifle = change.asset == Asset::Native && change.amount <= scene.ground.tip_max();
+        !change.is_gain || !is_trifle && ![router, Some(BURNED)].contains(&Some(change.account))
+    });
     // Some keep what comes in at one address, and pay from another or with a token that they make.
     let is_paid_for =
         |change: &Change| !change.is_gain && gives(scene, change.asset) && is_with(scene, scene.own(), change);
     if changes.iter().any(is_paid_for) {
         return None;
     }
+    // A token that nobody knows may be told to give others some of what is bought.
+    let mut traded = traded.filter(|leg| leg.direction == Direction::Out || scene.is_listed(leg.asset));
     traded.find_map(|leg| {
         let moved = scene.moved(leg.direction, leg.asset);
         let is_kept =
@@ -66,10 +77,12 @@ struct Change {
 }
 
 /// The changes of all that only gained or only gave, but for the wallet itself, the wrapper of the coin, and a token that taxes its own transfers. A
-/// mint is given by its contract.
+/// mint is given by its contract. A token that is sold may sell some of its own beside it, and pays whoever made it.
 fn one_sided(scene: &Scene<'_>) -> Vec<Change> {
+    let sold = scene.legs.iter().filter(|leg| leg.direction == Direction::Out && !scene.is_native(leg.asset));
+    let sold: Vec<Account> = sold.filter_map(|leg| leg.asset.contract()).collect();
     let mut moved = Vec::with_capacity(scene.movements.len().saturating_mul(2));
-    for m in &scene.movements {
+    for m in scene.movements.iter().filter(|m| !sold.contains(&m.from)) {
         let asset = scene.kin(m.asset);
         let giver = if m.from.is_zero() { m.asset.contract() } else { Some(m.from) };
         moved.extend(giver.map(|account| Change { account, asset, amount: m.amount, is_gain: false }));
@@ -77,7 +90,10 @@ fn one_sided(scene: &Scene<'_>) -> Vec<Change> {
             moved.push(Change { account: m.to, asset, amount: m.amount, is_gain: true });
         }
     }
-    moved.retain(|change| change.account != scene.wallet && !scene.is_native(Asset::Token(change.account)));
+    moved.retain(|change| {
+        let is_wrapper = scene.is_native(Asset::Token(change.account));
+        change.account != scene.wallet && !is_wrapper && !sold.contains(&change.account)
+    });
     moved.sort_unstable_by_key(|change| (change.account, change.asset));
     let mut found: Vec<Change> = Vec::new();
     for of_account in moved.chunk_by(|one, other| one.account == other.account) {

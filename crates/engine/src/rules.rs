@@ -32,6 +32,7 @@ use load::Loader;
 use solana::SolanaRules;
 
 use crate::asset::{Account, Asset};
+use crate::block::Block;
 use crate::category::Category;
 use crate::legs::Direction;
 
@@ -92,16 +93,19 @@ pub struct TransferRule {
     pub way: TransferDirection,
     pub means: Category,
     pub native: bool,
+    /// Seconds since 1970, UTC.
+    pub until: Option<i64>,
 }
 
 impl TransferRule {
-    /// Whether it speaks of what moves this way.
-    pub fn fits(&self, direction: Direction, asset: Asset) -> bool {
+    /// Whether it speaks of what moves this way in this block.
+    pub fn fits(&self, direction: Direction, asset: Asset, block: Option<Block>) -> bool {
         let is_way = matches!(
             (self.way, direction),
             (TransferDirection::Out, Direction::Out) | (TransferDirection::In, Direction::In)
         );
-        is_way && (!self.native || asset == Asset::Native)
+        let is_time = self.until.is_none_or(|until| block.is_some_and(|block| block.timestamp < until));
+        is_way && is_time && (!self.native || asset == Asset::Native)
     }
 }
 

@@ -22,6 +22,7 @@ use crate::question::Question;
 use crate::rules::{Known, Rules};
 use crate::shares::{MoveSet, Net};
 use crate::solana::instructions::{self, WRAPPED_SOL};
+use crate::solana::scene::TIP_LAMPORTS_MAX;
 use crate::solana::{Key, SolanaFacts};
 use crate::token::Token;
 
@@ -315,9 +316,15 @@ impl Ground<'_> {
 
     /// Whether every movement of the coin is known, also those inside the transaction.
     pub fn shows_coin(&self) -> bool {
+        let Self::Evm { facts, .. } = self else { return true };
+        matches!(facts.internal, InternalValue::Traced { .. } | InternalValue::NotAsked)
+    }
+
+    /// As much coin as whoever submits or arranges a trade may get for it.
+    pub fn tip_max(&self) -> U256 {
         match self {
-            Self::Evm { facts, .. } => matches!(facts.internal, InternalValue::Traced { .. }),
-            Self::Solana { .. } => true,
+            Self::Evm { .. } => U256::ZERO,
+            Self::Solana { .. } => U256::from(TIP_LAMPORTS_MAX),
         }
     }
 

@@ -52,11 +52,16 @@ pub fn unseen_value(
     let kept = sum(|m| m.from).checked_sub(amount).filter(|_| to == account);
     // Another transaction of the wallet in the same block would be in the difference too.
     let is_left = |log: &Log| is_alone && to == account && states_less_fee(log, amount);
-    // Anybody logs any figure: whoever proves it is listed, was called, or took part in what moved.
+    // Anybody logs any figure: whoever proves it is listed, was called, took part in what moved, or logs as the protocol does that was called.
     let takes_part = |log: &Log| known.iter().any(|m| [m.from, m.to].contains(&log.address.into()));
+    let called = facts.transaction.to.filter(|called| rules.1.is_listed(*called)).map(|called| rules.1.holders(called));
+    let is_of_called = |log: &Log| {
+        let read = log.topic0().map_or(&[][..], |topic0| rules.0.events(&topic0));
+        called.into_iter().flatten().any(|holder| read.iter().any(|rule| rule.pack == holder.pack))
+    };
     let is_known = |log: &Log| {
         let is_listed = rules.1.is_on_list(log.address) || facts.chain.is_wrapped_native(log.address);
-        is_listed || facts.transaction.to == Some(log.address) || takes_part(log)
+        is_listed || facts.transaction.to == Some(log.address) || takes_part(log) || is_of_called(log)
     };
     let says = |log: &Log| states(log, amount) || kept.is_some_and(|kept| states(log, kept)) || is_left(log);
     let is_stated = |log: &Log| says(log) && is_known(log);

@@ -99,6 +99,9 @@ pub struct CaseRow {
     /// Who sends the transaction; the wallet unless said.
     #[serde(default)]
     pub from: Option<String>,
+    /// The day of its block, in UTC; unknown unless said.
+    #[serde(default)]
+    pub day: Option<String>,
     /// What it calls; else the account that logs first, or receives first.
     #[serde(default)]
     pub to: Option<String>,
@@ -217,6 +220,9 @@ pub struct TransferRow {
     /// Only the native coin: a token sent there is lost, or something else.
     #[serde(default)]
     pub native: bool,
+    /// `2025-04-01`: only before that day, in UTC.
+    #[serde(default)]
+    pub until: Option<Spanned<String>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]

@@ -21,6 +21,7 @@ use super::{
     ChainRules, Factory, Families, Fault, Holder, Lines, Pack, Rules, SharedAddresses, Standing, TransferRule,
     fold_symbol,
 };
+use crate::block::{NOT_A_DAY, day_start};
 use crate::category::Category;
 
 /// Public pages that tell where a pack's addresses were checked. A custodian's wallets leave the treatment of a transfer as it is, so that one good
@@ -244,7 +245,12 @@ impl Loader {
             match compile::category(&row.means) {
                 Ok(means) => {
                     let id = format!("{stem}/transfer").into();
-                    let rule = TransferRule { id, way: row.way, means, native: row.native };
+                    let until = row.until.as_ref().map(|day| (day, day_start(day.get_ref())));
+                    if let Some((day, None)) = until {
+                        at(day, NOT_A_DAY.to_owned());
+                    }
+                    let until = until.and_then(|(_, seconds)| seconds);
+                    let rule = TransferRule { id, way: row.way, means, native: row.native, until };
                     transfers.entry(row.with.get_ref().clone()).or_default().push(rule);
                 }
                 Err(what) => at(&row.with, what),
@@ -543,6 +549,7 @@ fn as_custodian(source: &PackSource<'_>, file: &mut PackFile) -> Option<Fault> {
         .flat_map(|(role, chains)| {
             let span = chains.values().flatten().next().map(Spanned::span).unwrap_or_default();
             both.map(|(way, means)| TransferRow {
+                until: None,
                 with: Spanned::new(span.clone(), role.clone()),
                 way,
                 means: means.name().to_owned(),

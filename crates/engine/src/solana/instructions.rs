@@ -46,13 +46,16 @@ pub enum InstructionEffect {
         from: Key,
         amount: u64,
     },
-    /// A token account now belongs to this owner.
+    /// A token account for this mint now belongs to this owner.
     Opened {
         account: Key,
+        mint: Key,
         owner: Key,
     },
+    /// The token account is gone, and all its coin went on.
     Closed {
         account: Key,
+        to: Key,
     },
     Approved,
     Revoked,
@@ -65,8 +68,8 @@ pub fn done(instruction: &Instruction) -> Option<InstructionEffect> {
         SYSTEM => system(instruction),
         TOKEN | TOKEN_2022 => token(instruction),
         ASSOCIATED => {
-            let [_, account, owner, ..] = instruction.accounts.as_slice() else { return None };
-            Some(InstructionEffect::Opened { account: *account, owner: *owner })
+            let [_, account, owner, mint, ..] = instruction.accounts.as_slice() else { return None };
+            Some(InstructionEffect::Opened { account: *account, mint: *mint, owner: *owner })
         }
         _ => None,
     }
@@ -98,8 +101,8 @@ fn token(instruction: &Instruction) -> Option<InstructionEffect> {
     let data = &instruction.data;
     let amount = |at: usize| read(data, at).map(u64::from_le_bytes);
     Some(match data.first()? {
-        1 => InstructionEffect::Opened { account: account(0)?, owner: account(2)? },
-        16 | 18 => InstructionEffect::Opened { account: account(0)?, owner: read(data, 1)? },
+        1 => InstructionEffect::Opened { account: account(0)?, mint: account(1)?, owner: account(2)? },
+        16 | 18 => InstructionEffect::Opened { account: account(0)?, mint: account(1)?, owner: read(data, 1)? },
         3 => InstructionEffect::Tokens { from: account(0)?, to: account(1)?, amount: amount(1)? },
         12 => InstructionEffect::Tokens { from: account(0)?, to: account(2)?, amount: amount(1)? },
         // TransferCheckedWithFee of Token-2022
@@ -111,7 +114,7 @@ fn token(instruction: &Instruction) -> Option<InstructionEffect> {
         4 | 13 => InstructionEffect::Approved,
         5 => InstructionEffect::Revoked,
         6 => InstructionEffect::HandedOver,
-        9 => InstructionEffect::Closed { account: account(0)? },
+        9 => InstructionEffect::Closed { account: account(0)?, to: account(1)? },
         _ => return None,
     })
 }

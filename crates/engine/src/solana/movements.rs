@@ -13,6 +13,8 @@ use super::instructions::{ASSOCIATED, InstructionEffect, SYSTEM, TOKEN, TOKEN_20
 use super::json::{Effects, SolanaTransaction, TokenAccount, TokenHolding};
 use crate::asset::{Account, Asset, Movement, NftKind, Seen};
 
+/// What a token account without extensions keeps so that it lives.
+const TOKEN_ACCOUNT_RENT: u64 = 2_039_280;
 /// Each bump fits half of all addresses, so about one address in a thousand needs a bump below this.
 const BUMP_MIN: u8 = 246;
 
@@ -77,8 +79,12 @@ impl<'a> Ledger<'a> {
             }
         }
         for (_, done) in &ledger.done {
-            if let InstructionEffect::Opened { account, owner } = done {
+            if let InstructionEffect::Opened { account, mint, owner } = done {
                 ledger.owners.insert(*account, *owner);
+                // Of one that is closed again no balance tells.
+                if *mint == WRAPPED_SOL {
+                    ledger.mints.insert(*account, *mint);
+                }
             }
         }
         for account in &effects.token_accounts {
@@ -124,8 +130,15 @@ impl<'a> Ledger<'a> {
     /// What the standard programs moved between the wallet and somebody else, by asset and then in the order of execution.
     pub fn flows(&self, wallet: Key) -> Vec<Flow> {
         let mut flows = Vec::new();
+        let mut closings = self.closings();
         for (at, done) in &self.done {
             let (from, to, amount, mint) = match *done {
+                InstructionEffect::Closed { account, to } => {
+                    let (coin, rent) = closings.remove(at).unwrap_or_default();
+                    // What the wallet's own account was made with is no leg of the wallet's.
+                    let is_own = self.party(account) == wallet;
+                    (account, to, if is_own { coin } else { coin.saturating_add(rent) }, None)
+                }
                 InstructionEffect::Lamports { from, to, amount } => (from, to, amount, None),
                 InstructionEffect::Tokens { from, to, amount } => {
                     let Some(mint) = self.mints.get(&from).or_else(|| self.mints.get(&to)) else { continue };
@@ -134,7 +147,6 @@ impl<'a> Ledger<'a> {
                 InstructionEffect::Minted { mint, to, amount } => (SYSTEM, to, amount, Some(mint)),
                 InstructionEffect::Burned { mint, from, amount } => (from, SYSTEM, amount, Some(mint)),
                 InstructionEffect::Opened { .. }
-                | InstructionEffect::Closed { .. }
                 | InstructionEffect::Approved
                 | InstructionEffect::Revoked
                 | InstructionEffect::HandedOver => {
@@ -142,7 +154,7 @@ impl<'a> Ledger<'a> {
                 }
             };
             let (payer, payee) = (self.party(from), self.party(to));
-            if (payer == wallet) != (payee == wallet) {
+            if amount > 0 && (payer == wallet) != (payee == wallet) {
                 let asset = mint.map_or(Asset::Native, |mint| self.asset_of(mint));
                 let comes_in = payee == wallet;
                 let (account, party) = if comes_in { (from, payer) } else { (to, payee) };
@@ -152,6 +164,53 @@ impl<'a> Ledger<'a> {
         }
         flows.sort_by_key(|flow| flow.asset);
         flows
+    }
+
+    /// What each token account that is closed passes on: the coin that it wraps, and what it was made with; by the instruction that closes it.
+    fn closings(&self) -> BTreeMap<usize, (u64, u64)> {
+        let closed = self.done.iter().filter_map(|(_, done)| match done {
+            InstructionEffect::Closed { account, .. } => Some(*account),
+            _ => None,
+        });
+        let mut held: BTreeMap<Key, (u64, u64)> = closed.map(|account| (account, self.kept(account))).collect();
+        let mut found = BTreeMap::new();
+        if held.is_empty() {
+            return found;
+        }
+        for (at, done) in &self.done {
+            match done {
+                InstructionEffect::Closed { account, .. } => {
+                    let (lamports, rent) = held.insert(*account, (0, TOKEN_ACCOUNT_RENT)).unwrap_or_default();
+                    found.insert(*at, (lamports.saturating_sub(rent), lamports.min(rent)));
+                }
+                InstructionEffect::Lamports { from, to, amount } | InstructionEffect::Tokens { from, to, amount } => {
+                    let is_token = matches!(done, InstructionEffect::Tokens { .. });
+                    if is_token && ![from, to].iter().any(|key| self.mints.get(*key) == Some(&WRAPPED_SOL)) {
+                        continue;
+                    }
+                    if let Some((lamports, _)) = held.get_mut(from) {
+                        *lamports = lamports.saturating_sub(*amount);
+                    }
+                    if let Some((lamports, _)) = held.get_mut(to) {
+                        *lamports = lamports.saturating_add(*amount);
+                    }
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+
+    /// The lamports that a token account had before, and how many of them are what it was made with.
+    fn kept(&self, account: Key) -> (u64, u64) {
+        let at = self.transaction.keys.iter().position(|key| *key == account);
+        let lamports = at.and_then(|at| self.effects.lamports.get(at)).map_or(0, |(before, _)| *before);
+        if lamports == 0 {
+            return (0, TOKEN_ACCOUNT_RENT);
+        }
+        let wrapped = self.effects.token_accounts.iter().find(|of| of.key == account && of.mint == WRAPPED_SOL);
+        let wrapped = wrapped.and_then(|of| of.before).map_or(0, |held| held.amount);
+        (lamports, lamports.saturating_sub(wrapped))
     }
 
     /// Token accounts that were the wallet's before and somebody else's after.

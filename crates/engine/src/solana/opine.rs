@@ -89,7 +89,7 @@ impl ListedTransfer<'_> {
 /// Fees movement by movement; anything else only where the rest of the leg has one other side.
 fn listed_transfers<'a>(scene: &SolanaScene<'_>, rules: &'a Rules) -> Vec<ListedTransfer<'a>> {
     let mut found: Vec<ListedTransfer<'a>> = Vec::new();
-    let is_fee = |leg: &Leg, other| matches!(other, Account::Solana(key) if programs::takes_fee(rules, &key, leg.direction, leg.asset));
+    let is_fee = |leg: &Leg, other| matches!(other, Account::Solana(key) if programs::takes_fee(scene, rules, &key, (leg.direction, leg.asset)));
     for (at, leg) in scene.legs.iter().enumerate() {
         let moved = scene.moved(leg.direction, leg.asset).iter();
         let (fees, others): (Vec<&Own>, Vec<&Own>) = moved.partition(|own| is_fee(leg, own.other));
@@ -97,12 +97,12 @@ fn listed_transfers<'a>(scene: &SolanaScene<'_>, rules: &'a Rules) -> Vec<Listed
         for fee in fees {
             let amount = fee.amount.min(left);
             left = left.saturating_sub(amount);
-            let rules = listed(rules, leg, fee.other).into_iter().take(1);
+            let rules = listed(scene, rules, leg, fee.other).into_iter().take(1);
             found.extend(rules.map(|(pack, rule)| ListedTransfer { leg: at, amount, pack, rule }));
         }
         let Some(other) = others.first().map(|own| own.other) else { continue };
         if others.iter().all(|own| own.other == other) {
-            let rules = listed(rules, leg, other).into_iter();
+            let rules = listed(scene, rules, leg, other).into_iter();
             found.extend(rules.map(|(pack, rule)| ListedTransfer { leg: at, amount: left, pack, rule }));
         }
     }
@@ -110,9 +110,9 @@ fn listed_transfers<'a>(scene: &SolanaScene<'_>, rules: &'a Rules) -> Vec<Listed
 }
 
 /// What packs say of a transfer of this leg's kind with the account.
-fn listed<'a>(rules: &'a Rules, leg: &Leg, other: Account) -> Vec<(usize, &'a TransferRule)> {
+fn listed<'a>(scene: &SolanaScene<'_>, rules: &'a Rules, leg: &Leg, other: Account) -> Vec<(usize, &'a TransferRule)> {
     let Account::Solana(key) = other else { return Vec::new() };
-    programs::transfer_rules(rules, &key).filter(|(_, rule)| rule.fits(leg.direction, leg.asset)).collect()
+    programs::transfer_rules(rules, &key).filter(|(_, rule)| rule.fits(leg.direction, leg.asset, scene.block)).collect()
 }
 
 fn transfers<'a>(

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use alloy_primitives::U256;
 
-use super::instructions::InstructionEffect;
+use super::instructions::{InstructionEffect, WRAPPED_SOL};
 use super::json::Instruction;
 use super::movements::Flow;
-use super::scene::SolanaScene;
+use super::scene::{SolanaScene, TIP_LAMPORTS_MAX};
 use super::{Key, instructions};
 use crate::asset::{Asset, Seen};
 use crate::category::{Category, Nature, Presence};
@@ -69,8 +69,8 @@ pub fn transfer_rules<'a>(rules: &'a Rules, account: &Key) -> impl Iterator<Item
 }
 
 /// Whether what goes to the account is a fee, beside whatever else the transaction is about.
-pub fn takes_fee(rules: &Rules, account: &Key, direction: Direction, asset: Asset) -> bool {
-    let mut fitting = transfer_rules(rules, account).filter(|(_, rule)| rule.fits(direction, asset));
+pub fn takes_fee(scene: &SolanaScene<'_>, rules: &Rules, account: &Key, (direction, asset): (Direction, Asset)) -> bool {
+    let mut fitting = transfer_rules(rules, account).filter(|(_, rule)| rule.fits(direction, asset, scene.block));
     fitting.next().is_some_and(|(_, rule)| rule.means == Category::FeePayment)
 }
 
@@ -169,21 +169,25 @@ fn is_mixed(scene: &SolanaScene<'_>, rules: &Rules, matched: &[Match<'_>]) -> bo
     }
     let inside = Inside::of(scene, rules, matched);
     let is_exchange = matched.iter().all(|(rule, _)| rule.means.meaning().nature == Nature::Exchange);
-    let is_fee = |flow: &Flow| !flow.comes_in && takes_fee(rules, &flow.party, Direction::Out, flow.asset);
-    let made_here: LazyCell<BTreeSet<Key>, _> = LazyCell::new(|| {
-        let made = |(_, done): &(usize, InstructionEffect)| match done {
-            InstructionEffect::Opened { account, .. } | InstructionEffect::Closed { account } => Some(*account),
+    let is_fee = |flow: &Flow| !flow.comes_in && takes_fee(scene, rules, &flow.party, (Direction::Out, flow.asset));
+    let opened: LazyCell<BTreeSet<Key>, _> = LazyCell::new(|| {
+        let opened = |(_, done): &(usize, InstructionEffect)| match done {
+            InstructionEffect::Opened { account, mint, .. } => (*mint != WRAPPED_SOL).then_some(*account),
             _ => None,
         };
-        scene.done.iter().filter_map(made).collect()
+        scene.done.iter().filter_map(opened).collect()
     });
+    // What somebody else's account was made with.
+    let is_rent = |flow: &Flow| {
+        !flow.comes_in && flow.asset == Asset::Native && flow.amount <= TIP_LAMPORTS_MAX && opened.contains(&flow.account)
+    };
     scene.lost.iter().any(|account| !inside.given.contains(account))
         || scene.flows.iter().any(|flow| {
             let is_trifle = is_exchange && scene.is_small(flow);
             !inside.did(flow)
                 && !is_trifle
                 && !inside.takes(flow)
-                && !made_here.contains(&flow.account)
+                && !is_rent(flow)
                 && !is_fee(flow)
         })
 }

@@ -41,7 +41,7 @@ pub struct SolanaScene<'a> {
 /// The largest accounts that protocols open for a user, such as positions with many bins, keep less.
 const RENT_LAMPORTS_MAX: u64 = 100_000_000;
 /// Lamports; more than this is not a tip.
-const TIP_LAMPORTS_MAX: u64 = 5_000_000;
+pub const TIP_LAMPORTS_MAX: u64 = 5_000_000;
 /// An integrator takes at most one part in this many of what moved.
 const FEE_SHARE: u64 = 50;
 

@@ -143,7 +143,7 @@ fn transfers(scene: &EvmScene<'_>, rules: &Rules, max: usize) -> Vec<Opinion> {
         let owners = |other| if is_by_stranger { &[] } else { scene.known.owners(other) };
         let known = |other| scene.known.holders(other).iter().chain(owners(other));
         for holder in other.evm().map(known).into_iter().flatten() {
-            let fits = |rule: &&TransferRule| rule.fits(direction, m.asset);
+            let fits = |rule: &&TransferRule| rule.fits(direction, m.asset, scene.block);
             let rows = rules.transfers(holder.pack, &holder.role).iter().filter(fits);
             let Some(at) = position(&scene.legs, direction, m.asset) else { continue };
             found.extend(rows.map(|rule| transfer(rules, rule, holder.pack, at, m.amount)));
