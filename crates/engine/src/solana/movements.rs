@@ -48,7 +48,7 @@ pub struct Flow {
     pub asset: Asset,
     pub comes_in: bool,
     pub amount: u64,
-    /// The account on the other side, and whose it is.
+    /// The account on the other side, and whose it is. Where tokens are minted or burned, their mint, and nobody's.
     pub account: Key,
     pub party: Key,
 }
@@ -158,6 +158,7 @@ impl<'a> Ledger<'a> {
                 let asset = mint.map_or(Asset::Native, |mint| self.asset_of(mint));
                 let comes_in = payee == wallet;
                 let (account, party) = if comes_in { (from, payer) } else { (to, payee) };
+                let account = mint.filter(|_| party == SYSTEM).unwrap_or(account);
                 let outer = self.transaction.instructions.get(*at).map_or(0, |instruction| instruction.outer);
                 flows.push(Flow { at: *at, outer, asset, comes_in, amount, account, party });
             }
@@ -213,13 +214,13 @@ impl<'a> Ledger<'a> {
         (lamports, lamports.saturating_sub(wrapped))
     }
 
-    /// Token accounts that were the wallet's before and somebody else's after.
-    pub fn lost(&self, wallet: Key) -> Vec<Key> {
-        let is_lost = |account: &&TokenAccount| {
-            let after = self.owner(account, account.after);
-            self.owner(account, account.before) == Some(wallet) && after.is_some_and(|owner| owner != wallet)
+    /// Token accounts that went from the wallet to somebody else, or from somebody else to the wallet, with all that they hold.
+    pub fn handed_over(&self, wallet: Key) -> Vec<Key> {
+        let is_handed_over = |account: &&TokenAccount| {
+            let owners = [account.before, account.after].map(|held| self.owner(account, held));
+            matches!(owners, [Some(before), Some(after)] if before != after && [before, after].contains(&wallet))
         };
-        self.effects.token_accounts.iter().filter(is_lost).map(|account| account.key).collect()
+        self.effects.token_accounts.iter().filter(is_handed_over).map(|account| account.key).collect()
     }
 
     /// Whether tokens moved that no balance shows.
@@ -253,15 +254,22 @@ impl<'a> Ledger<'a> {
         })
     }
 
-    /// What went into each account that this transaction made, and what came out of each that it closed; token accounts of wrapped
-    /// SOL without what they hold.
-    pub fn rents(&self) -> Vec<Rent> {
+    /// What went into each account that this transaction made, and what came out of each that it closed, but for token accounts that are closed in
+    /// favour of somebody else; token accounts of wrapped SOL without what they hold.
+    pub fn rents(&self, wallet: Key) -> Vec<Rent> {
         let wrapped = |key: &Key| {
             let account = self.effects.token_accounts.iter().find(|a| a.key == *key && a.mint == WRAPPED_SOL);
             let amount = |held: Option<TokenHolding>| held.map_or(0, |held| held.amount);
             account.map_or((0, 0), |account| (amount(account.before), amount(account.after)))
         };
         let created = LazyCell::new(|| self.created());
+        let is_anothers = |key: &Key| {
+            let closes = |(_, done): &(usize, InstructionEffect)| match done {
+                InstructionEffect::Closed { account, to } => account == key && *to != wallet,
+                _ => false,
+            };
+            self.done.iter().any(closes)
+        };
         let payers: LazyCell<BTreeSet<Key>, _> = LazyCell::new(|| {
             let from = |(_, done): &(usize, InstructionEffect)| match done {
                 InstructionEffect::Lamports { from, .. } => Some(*from),
@@ -274,7 +282,7 @@ impl<'a> Ledger<'a> {
             if *before == 0 && created.contains(key) {
                 rents.push(Rent::Made(after.saturating_sub(wrapped(key).1)));
             }
-            if *after == 0 && !self.transaction.signed().contains(key) && !payers.contains(key) {
+            if *after == 0 && !self.transaction.signed().contains(key) && !payers.contains(key) && !is_anothers(key) {
                 rents.push(Rent::Closed(before.saturating_sub(wrapped(key).0)));
             }
         }
@@ -431,9 +439,14 @@ impl<'a> Ledger<'a> {
             .token_accounts
             .iter()
             .filter(|account| asset.contract() == Some(Account::Solana(account.mint)));
-        let tokens = tokens.map(|account| {
+        let tokens = tokens.flat_map(|account| {
             let amount = |held: Option<TokenHolding>| held.map_or(0, |held| held.amount);
-            (self.party(account.key), change(amount(account.before), amount(account.after)))
+            let (before, after) = (amount(account.before), amount(account.after));
+            match [account.before, account.after].map(|held| self.owner(account, held)) {
+                // All that it holds went over.
+                [Some(giver), Some(taker)] if giver != taker => [(giver, change(before, 0)), (taker, change(0, after))],
+                _ => [(self.party(account.key), change(before, after)), (wallet, 0)],
+            }
         });
         let all: Vec<(Key, u64)> = if asset == Asset::Native { lamports.collect() } else { tokens.collect() };
         let others = all.into_iter().filter(|(party, change)| *party != wallet && *change > 0);

@@ -193,7 +193,7 @@ fn plain(scene: &SolanaScene<'_>, rules: &Rules, known: &PackMatches<'_>, left: 
 /// The wallet only signed: nothing of its own moved or was handed over, it called no protocol that a pack knows, and no program that ran may hold a
 /// position for it. Without a wallet in the question the caller may be another account, so nothing may have moved for anybody.
 fn untouched(scene: &SolanaScene<'_>, rules: &Rules, known: &PackMatches<'_>) -> Option<Opinion> {
-    let is_still = scene.legs.is_empty() && scene.flows.is_empty() && scene.lost.is_empty();
+    let is_still = scene.legs.is_empty() && scene.flows.is_empty() && scene.handed_over.is_empty();
     let is_handed_over = scene.done.iter().any(|(_, done)| matches!(done, InstructionEffect::HandedOver));
     let is_outside = |Instruction { program, depth, .. }: &Instruction| {
         let holders = || rules.solana.holders(program);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use alloy_primitives::U256;
 
-use super::instructions::{InstructionEffect, WRAPPED_SOL};
+use super::instructions::{InstructionEffect, SYSTEM, WRAPPED_SOL};
 use super::json::Instruction;
 use super::movements::Flow;
 use super::scene::{SolanaScene, TIP_LAMPORTS_MAX};
@@ -181,7 +181,7 @@ fn is_mixed(scene: &SolanaScene<'_>, rules: &Rules, matched: &[Match<'_>]) -> bo
     let is_rent = |flow: &Flow| {
         !flow.comes_in && flow.asset == Asset::Native && flow.amount <= TIP_LAMPORTS_MAX && opened.contains(&flow.account)
     };
-    scene.lost.iter().any(|account| !inside.given.contains(account))
+    scene.handed_over.iter().any(|account| !inside.given.contains(account))
         || scene.flows.iter().any(|flow| {
             let is_trifle = is_exchange && scene.is_small(flow);
             !inside.did(flow)
@@ -239,6 +239,8 @@ impl Inside {
             parties.extend(own.into_iter().chain(of_below).flatten().copied());
             given.extend(instruction.accounts.iter().copied());
         }
+        // It is named wherever something is made, and stands for whoever mints or burns.
+        parties.remove(&SYSTEM);
         Self { called, outer, parties, given }
     }
 

@@ -28,8 +28,8 @@ pub struct SolanaScene<'a> {
     pub done: Vec<(usize, InstructionEffect)>,
     /// What the standard programs moved between the wallet and somebody else.
     pub flows: Vec<Flow>,
-    /// Token accounts of the wallet that were handed over.
-    pub lost: Vec<Key>,
+    /// Token accounts that were the wallet's and are somebody else's now, or the other way round.
+    pub handed_over: Vec<Key>,
     /// Owners of token accounts.
     pub owners: BTreeMap<Key, Key>,
     /// Rent that went into accounts made here, and that came out of accounts closed here.
@@ -119,7 +119,7 @@ pub fn read<'a>(
             view(owner.copied().unwrap_or(wallet))
         }
         Some(_) => return Err(WalletNotInTransaction),
-        None => actor(facts, view),
+        None => actor(facts, ledger.as_ref(), view),
     };
     let payer = transaction.payer().unwrap_or_default();
     let is_carried = wallet != payer && transaction.signed().contains(&wallet);
@@ -167,15 +167,15 @@ pub fn read<'a>(
         exchanged: OnceCell::new(),
         given_up: OnceCell::new(),
     };
-    let rents = ledger.as_ref().map_or_else(Vec::new, Ledger::rents);
-    let lost = ledger.as_ref().map_or_else(Vec::new, |ledger| ledger.lost(wallet));
+    let rents = ledger.as_ref().map_or_else(Vec::new, |ledger| ledger.rents(wallet));
+    let handed_over = ledger.as_ref().map_or_else(Vec::new, |ledger| ledger.handed_over(wallet));
     let (owners, done) = ledger.map_or_else(Default::default, |ledger| (ledger.owners, ledger.done));
     Ok(SolanaScene {
         scene,
         facts,
         wallet_key: wallet,
         is_wallet_named: question.wallet.is_some(),
-        lost,
+        handed_over,
         flows,
         owners,
         rents: sums(&rents, RENT_LAMPORTS_MAX),
@@ -191,14 +191,16 @@ struct View {
     flows: Vec<Flow>,
 }
 
-/// The first signer for whom something moved. A fee payer for whom nothing moved submits somebody else's action.
-fn actor(facts: &SolanaFacts, view: impl Fn(Key) -> View) -> View {
+/// The first signer for whom something moved. A fee payer for whom nothing moved submits somebody else's action. An account that this transaction makes signs
+/// for its own making.
+fn actor(facts: &SolanaFacts, ledger: Option<&Ledger<'_>>, view: impl Fn(Key) -> View) -> View {
     let signed = facts.transaction.signed();
     let first = view(signed.first().copied().unwrap_or_default());
     if !first.moved.is_empty() {
         return first;
     }
-    let others = signed.iter().skip(1).map(|key| view(*key));
+    let created = ledger.map(Ledger::created).unwrap_or_default();
+    let others = signed.iter().skip(1).filter(|key| !created.contains(*key)).map(|key| view(*key));
     others.into_iter().find(|other| !other.moved.is_empty()).unwrap_or(first)
 }
 
