@@ -307,7 +307,8 @@ fn what_is_another_persons_is_never_ones_own() {
                 Account::Solana(key) => key,
             };
             let word = U256::from_be_bytes(word);
-            write(&mut log.topics, &mut data, rule.whose.iter().map(|field| (field, 0, word)));
+            // One of them is enough; of several the first may be the one by which the wallet is known.
+            write(&mut log.topics, &mut data, rule.whose.iter().rev().take(1).map(|field| (field, 0, word)));
             log.data = data.into();
             let question = Question { own_wallets: own.to_vec(), ..question() };
             classified(facts::of(WALLET, emitter, logs.iter().cloned().chain([log]).collect()), &question, &knowledge)

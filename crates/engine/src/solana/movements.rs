@@ -313,24 +313,23 @@ impl<'a> Ledger<'a> {
     /// One movement per counterparty where instructions account for the whole amount, else one movement with the largest counterparty.
     fn split(&self, wallet: Key, asset: Asset, change: i128, flows: &[Flow], found: &mut Vec<Movement>) {
         let mut parties: BTreeMap<Key, (i128, usize)> = BTreeMap::new();
-        let mut is_told = flows.len() > 1;
-        for flow in flows.iter().filter(|_| flows.len() > 1) {
-            is_told &= flow.comes_in == (change > 0);
+        for flow in flows {
+            let amount = i128::from(flow.amount);
             let part = parties.entry(flow.party).or_insert((0, flow.outer));
-            part.0 = part.0.saturating_add(i128::from(flow.amount));
+            part.0 = part.0.saturating_add(if flow.comes_in { amount } else { amount.saturating_neg() });
         }
         let sum: i128 = parties.values().map(|(amount, _)| *amount).fold(0, i128::saturating_add);
-        if !is_told || parties.len() < 2 || U256::from(sum.unsigned_abs()) != U256::from(change.unsigned_abs()) {
+        if parties.len() < 2 || sum != change {
             found.extend(self.movement(wallet, asset, change, flows));
             return;
         }
         let mine = Account::Solana(wallet);
         let movement = |(party, (amount, outer)): (Key, (i128, usize))| {
             let other = Account::Solana(party);
-            let (from, to) = if change > 0 { (other, mine) } else { (mine, other) };
+            let (from, to) = if amount > 0 { (other, mine) } else { (mine, other) };
             Movement { asset, from, to, amount: U256::from(amount.unsigned_abs()), seen: Seen::Instruction(outer) }
         };
-        found.extend(parties.into_iter().map(movement));
+        found.extend(parties.into_iter().filter(|(_, (amount, _))| *amount != 0).map(movement));
     }
 
     /// What the wallet itself gained, with the fee added back.

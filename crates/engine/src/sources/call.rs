@@ -45,7 +45,7 @@ fn asked(scene: &EvmScene<'_>, rules: &Rules, beside: &mut Opinions) -> Vec<Opin
     let is_minted = |leg: &Leg| leg.direction == Direction::In && leg.minted_or_burned;
     // Without a leg nothing was deposited: the first transaction of an OP-stack block only tells the chain about its parent.
     // Whoever is called with it may pay the wallet beside.
-    let is_alone = || scene.own().len() == scene.legs.len();
+    let is_alone = || scene.own().windows(2).all(|pair| matches!(pair, [one, next] if one.other == next.other));
     let brings =
         |is_brought: &dyn Fn(&Leg) -> bool| !scene.legs.is_empty() && scene.legs.iter().all(is_brought) && is_alone();
     let of_type = rules.deposit(Some(transaction.kind())).filter(|_| brings(&is_coin_in));
