@@ -5,6 +5,8 @@
 #![expect(clippy::print_stdout, reason = "the count is told")]
 
 mod facts;
+#[path = "forged/guards.rs"]
+mod guards;
 #[path = "forged/proofs.rs"]
 mod proofs;
 
@@ -16,7 +18,7 @@ use engine::evm::code::Code;
 use engine::evm::json::Log;
 use engine::evm::movements::{APPROVAL, TRANSFER_SINGLE};
 use engine::evm::trace::InternalTransfer;
-use engine::evm::{EvmFacts, InternalValue};
+use engine::evm::{BalanceChange, EvmFacts, InternalValue};
 use engine::rules::abi;
 use engine::rules::compile::{
     self, CallRule, CallShape, EventRule, EventShape, Field, LegSpec, LegSubject, Proof, RulePlace, Who,

@@ -476,6 +476,90 @@ fn a_little_coin_for_a_stranger_beside_what_is_kept_is_looked_at_and_a_tip_is_a_
     assert!(tried > 50, "{tried}");
 }
 
+/// A swap at Raydium: a hundred tokens for coin, which lands in a temporary account of the wallet; what becomes of that is added.
+fn sold() -> Draft {
+    let mut draft = Draft::of_wallet(-(i64::try_from(RENT).unwrap()));
+    draft.asks(SYSTEM, &[WALLET, TEMPORARY], &system(0, RENT));
+    draft.holds(TEMPORARY, 0, 0);
+    draft.asks(TOKEN, &[TEMPORARY, WRAPPED_SOL, WALLET], &[1]);
+    let raydium: Key = bs58::decode(RAYDIUM).into_vec().unwrap().try_into().unwrap();
+    let mut accounts = vec![POOL; 16];
+    accounts.push(WALLET);
+    draft.asks(raydium, &accounts, &[9]);
+    draft.calls(TOKEN, &[MINE, THEIRS, WALLET], &transfer(100));
+    draft.calls(TOKEN, &[POOL, TEMPORARY, OTHER], &transfer(2 * SOL));
+    draft.token(POOL, WRAPPED_SOL, Some(OTHER), [Some(2 * SOL), Some(0)]);
+    draft.token(MINE, MINT, Some(WALLET), [Some(100), Some(0)]);
+    draft.token(THEIRS, MINT, Some(OTHER), [Some(0), Some(100)]);
+    draft
+}
+
+/// Whoever closes an account says who gets what is in it.
+#[test]
+fn coin_of_an_account_that_is_closed_for_somebody_else_is_his() {
+    let mut own = sold();
+    own.asks(TOKEN, &[TEMPORARY, WALLET, WALLET], &[9]);
+    own.holds(WALLET, 100 * SOL, 102 * SOL - FEE);
+    let answer = own.read();
+    assert_eq!((answer.category, answer.needs_review), (Category::Swap, false), "{:?}", answer.review_note);
+    assert_eq!(legs(&answer), [mint("-100"), coin("2000000000")]);
+
+    let stranger = PROGRAM;
+    let mut given = sold();
+    given.asks(TOKEN, &[TEMPORARY, stranger, WALLET], &[9]);
+    given.holds(stranger, SOL, 3 * SOL + RENT);
+    assert!(given.read().needs_review);
+
+    // The stranger closes an account of his own for the wallet, beside its swap.
+    let mut paid = sold();
+    paid.asks(TOKEN, &[TEMPORARY, WALLET, WALLET], &[9]);
+    paid.asks(TOKEN, &[VAULT, WALLET, stranger], &[9]);
+    paid.holds(VAULT, 7 * SOL + RENT, 0);
+    paid.token(VAULT, WRAPPED_SOL, Some(stranger), [Some(7 * SOL), None]);
+    paid.holds(WALLET, 100 * SOL, 109 * SOL + RENT - FEE);
+    assert!(paid.read().needs_review);
+}
+
+/// The wallet opens an account for a stranger, and sends tokens there, beside a swap.
+#[test]
+fn an_account_that_is_opened_for_somebody_else_takes_its_rent_and_no_more() {
+    let beside = |tokens: u64| {
+        let mut draft = sold();
+        draft.asks(TOKEN, &[TEMPORARY, WALLET, WALLET], &[9]);
+        draft.asks(ASSOCIATED, &[WALLET, VAULT, PROGRAM, MINT, SYSTEM, TOKEN], &[]);
+        draft.calls(SYSTEM, &[WALLET, VAULT], &system(0, RENT));
+        draft.holds(VAULT, 0, RENT);
+        draft.holds(WALLET, 100 * SOL, 102 * SOL - FEE - RENT);
+        draft.token(VAULT, MINT, Some(PROGRAM), [None, Some(tokens)]);
+        if tokens > 0 {
+            draft.asks(TOKEN, &[MINE, VAULT, WALLET], &transfer(tokens));
+            draft.tokens[0]
+                .retain(|held| held["mint"] != name(&MINT).as_str() || held["owner"] != name(&WALLET).as_str());
+            draft.tokens[1]
+                .retain(|held| held["mint"] != name(&MINT).as_str() || held["owner"] != name(&WALLET).as_str());
+            draft.token(MINE, MINT, Some(WALLET), [Some(100 + tokens), Some(0)]);
+        }
+        draft.read()
+    };
+    let opened = beside(0);
+    assert_eq!((opened.category, opened.needs_review), (Category::Swap, false), "{:?}", opened.review_note);
+    assert!(beside(40).needs_review);
+}
+
+/// A stranger hands a token account over with all that it holds: it came from him, and was not minted.
+#[test]
+fn what_an_account_holds_that_is_handed_over_comes_from_whoever_had_it() {
+    let mut draft = Draft::of_wallet(0);
+    draft.asks(TOKEN, &[THEIRS, OTHER], &[[6, 2, 1].as_slice(), &WALLET].concat());
+    draft.token(THEIRS, MINT, Some(OTHER), [Some(70), None]);
+    draft.token(THEIRS, MINT, Some(WALLET), [None, Some(70)]);
+    let transaction = SolanaTransaction::parse(&draft.json().to_string()).expect("a transaction");
+    let answer = read(transaction, Some(WALLET)).expect("the wallet takes part");
+    assert_eq!(legs(&answer), [mint("70")]);
+    let moves = serde_json::to_value(&answer.assets).unwrap()["received"][0].to_string();
+    assert!(moves.contains(&name(&OTHER)), "{moves}");
+}
+
 /// Paid to two people at once, only one of them one's own: no move among own wallets.
 #[test]
 fn all_of_a_leg_must_be_among_own_wallets() {

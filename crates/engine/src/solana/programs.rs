@@ -69,7 +69,12 @@ pub fn transfer_rules<'a>(rules: &'a Rules, account: &Key) -> impl Iterator<Item
 }
 
 /// Whether what goes to the account is a fee, beside whatever else the transaction is about.
-pub fn takes_fee(scene: &SolanaScene<'_>, rules: &Rules, account: &Key, (direction, asset): (Direction, Asset)) -> bool {
+pub fn takes_fee(
+    scene: &SolanaScene<'_>,
+    rules: &Rules,
+    account: &Key,
+    (direction, asset): (Direction, Asset),
+) -> bool {
     let mut fitting = transfer_rules(rules, account).filter(|(_, rule)| rule.fits(direction, asset, scene.block));
     fitting.next().is_some_and(|(_, rule)| rule.means == Category::FeePayment)
 }
@@ -179,16 +184,15 @@ fn is_mixed(scene: &SolanaScene<'_>, rules: &Rules, matched: &[Match<'_>]) -> bo
     });
     // What somebody else's account was made with.
     let is_rent = |flow: &Flow| {
-        !flow.comes_in && flow.asset == Asset::Native && flow.amount <= TIP_LAMPORTS_MAX && opened.contains(&flow.account)
+        !flow.comes_in
+            && flow.asset == Asset::Native
+            && flow.amount <= TIP_LAMPORTS_MAX
+            && opened.contains(&flow.account)
     };
     scene.handed_over.iter().any(|account| !inside.given.contains(account))
         || scene.flows.iter().any(|flow| {
             let is_trifle = is_exchange && scene.is_small(flow);
-            !inside.did(flow)
-                && !is_trifle
-                && !inside.takes(flow)
-                && !is_rent(flow)
-                && !is_fee(flow)
+            !inside.did(flow) && !is_trifle && !inside.takes(flow) && !is_rent(flow) && !is_fee(flow)
         })
 }
 

@@ -1,0 +1,154 @@
+//! What a hostile contract may put beside, or in the way of, something that is true.
+
+use super::*;
+
+/// The router of Uniswap v2, and its pair of DAI and USDC.
+const ROUTER: Address = address!("7a250d5630B4cF539739dF2C5dAcb4c659F2488D");
+const PAIR: Address = address!("AE461cA67B15dc8dc81CE7615e0320dA1A9aB8D5");
+
+/// The pair sells USDC to the wallet for as much DAI.
+fn bought(dai: u64) -> Vec<Log> {
+    let words = [U256::from(dai), U256::ZERO, U256::ZERO, U256::from(AMOUNT)].map(|word| word.to_be_bytes::<32>());
+    let topics = vec![
+        keccak256("Swap(address,uint256,uint256,uint256,uint256,address)"),
+        STRANGER.into_word(),
+        WALLET.into_word(),
+    ];
+    let swapped = Log { address: PAIR, topics, data: words.concat().into(), log_index: None };
+    vec![moved(USDC, PAIR, WALLET, AMOUNT), swapped]
+}
+
+fn read(facts: EvmFacts) -> Classification {
+    let knowledge = Knowledge::embedded().expect("embedded packs load");
+    classified(facts, &question(), &knowledge).expect("it is the wallet's")
+}
+
+/// A stranger's contract trades for the wallet, and gives somebody a part of what it got for that.
+#[test]
+fn a_trade_that_pays_somebody_more_than_a_fee_is_looked_at() {
+    let traded = |kept: u64| {
+        let mut logs = vec![moved(DAI, WALLET, STRANGER, AMOUNT), moved(DAI, STRANGER, PAIR, AMOUNT - kept)];
+        if kept > 0 {
+            logs.push(moved(DAI, STRANGER, THIRD, kept));
+        }
+        read(facts::of(WALLET, STRANGER, logs.into_iter().chain(bought(AMOUNT - kept)).collect()))
+    };
+    for fee in [0, AMOUNT / 100, AMOUNT / 10] {
+        let answer = traded(fee);
+        assert_eq!((answer.category, answer.needs_review), (Category::Swap, false), "a fee of {fee}");
+    }
+    let answer = traded(AMOUNT / 10 + 1);
+    assert!(answer.needs_review, "{}", answer.category.name());
+    assert!(answer.review_note.expect("it says why").contains(&Account::from(THIRD).to_string()));
+}
+
+/// What the wallet pays to somebody is joined to a pool that pays the wallet only by a token of the stranger's own.
+#[test]
+fn a_strangers_token_links_nobody() {
+    let logs = |link: Vec<Log>| -> Vec<Log> {
+        [moved(DAI, WALLET, THIRD, AMOUNT)].into_iter().chain(link).chain(bought(0)).collect()
+    };
+    let is_swap = |link: Vec<Log>| {
+        let answer = read(facts::of(WALLET, STRANGER, logs(link)));
+        answer.category == Category::Swap && !answer.needs_review
+    };
+    assert!(is_swap(vec![moved(DAI, THIRD, PAIR, AMOUNT)]));
+    assert!(!is_swap(Vec::new()));
+    assert!(!is_swap(vec![moved(TOKEN, THIRD, PAIR, AMOUNT)]));
+}
+
+/// A stranger's contract gets calldata as a Safe does, for the contract of a lender, and pays the wallet itself.
+#[test]
+fn what_a_strangers_contract_is_told_to_call_decides_nothing() {
+    let operations = address!("372ABD1810eAF23Cb9D941BbE7596DFb2c46BC65");
+    let borrow = {
+        let selector = &keccak256("withdrawBold(uint256,uint256,uint256)")[..4];
+        let words = [U256::from(7), U256::from(AMOUNT), U256::ZERO].map(|word| word.to_be_bytes::<32>());
+        [selector, &words.concat()].concat()
+    };
+    let through = {
+        let selector =
+            &keccak256("execTransaction(address,uint256,bytes,uint8,uint256,uint256,uint256,address,address,bytes)")
+                [..4];
+        let zero = U256::ZERO;
+        let of = |number: usize| U256::from(number);
+        let head = [of(0), zero, of(320), zero, zero, zero, zero, zero, zero, of(320 + 32 + 128), of(borrow.len())];
+        let mut words = head.map(|word| word.to_be_bytes::<32>());
+        words[0] = operations.into_word().0;
+        let mut inner = borrow.clone();
+        inner.resize(128, 0);
+        [selector, &words.concat(), &inner, &[0; 32]].concat()
+    };
+    let paid = |called: Address, payer: Address, input: &[u8]| {
+        let mut facts = facts::of(WALLET, called, vec![moved(USDC, payer, WALLET, AMOUNT)]);
+        facts.transaction.input = Bytes::copy_from_slice(input);
+        read(facts)
+    };
+    let asked = paid(operations, operations, &borrow);
+    assert_eq!((asked.category, asked.needs_review), (Category::Borrow, false));
+    let forged = paid(STRANGER, STRANGER, &through);
+    assert_eq!((forged.category, forged.needs_review), (Category::Borrow, true), "it only leans to what was asked for");
+}
+
+/// What others take out of the wallet goes where they like, also to an exchange.
+#[test]
+fn a_theft_is_no_deposit_at_an_exchange() {
+    let exchange = address!("28C6c06298d514Db089934071355E5743bf21d60");
+    let read = |from: Address| {
+        let answer = read(facts::of(from, USDC, vec![moved(USDC, WALLET, exchange, AMOUNT)]));
+        (answer.category, answer.needs_review)
+    };
+    assert_eq!(read(WALLET), (Category::CexDeposit, false));
+    assert_ne!(read(STRANGER).0, Category::CexDeposit);
+}
+
+/// A rollup brings what was deposited on its parent, and the contract that is called with it pays the wallet beside.
+#[test]
+fn what_a_contract_pays_beside_a_deposit_is_not_brought_by_the_chain() {
+    let deposited = |beside: Vec<InternalTransfer>| {
+        let mut facts = facts::of(WALLET, WALLET, Vec::new());
+        facts.transaction.kind = Some(U64::from(0x7e));
+        facts.transaction.input = Bytes::new();
+        facts.transaction.value = U256::from(AMOUNT);
+        facts.transaction.mint = Some(U256::from(AMOUNT));
+        facts.internal = InternalValue::Traced { transfers: beside, failed: false };
+        let answer = read(facts);
+        (answer.category, answer.needs_review)
+    };
+    assert_eq!(deposited(Vec::new()), (Category::BridgeIn, false));
+    let paid = InternalTransfer { from: STRANGER, to: WALLET, value: U256::from(BESIDE) };
+    assert_ne!(deposited(vec![paid]), (Category::BridgeIn, false));
+}
+
+/// More movements than are told apart end in a review, whatever they are.
+#[test]
+fn movements_past_the_bound_are_looked_at() {
+    let parts = |count: u64| {
+        let given = (0..count).map(|_| moved(DAI, WALLET, PAIR, AMOUNT));
+        read(facts::of(WALLET, ROUTER, given.chain(bought(AMOUNT * count)).collect()))
+    };
+    let (most, more) = (parts(127), parts(128));
+    assert_eq!((most.category, most.needs_review), (Category::Swap, false));
+    assert!(more.needs_review && more.review_note.expect("it says why").contains("129 times"));
+}
+
+/// No node traces, and the wallet's balance grew. A contract that has no part in the transaction logs the same amount.
+#[test]
+fn an_amount_that_anybody_logs_does_not_tell_where_coin_came_from() {
+    let logged = |by: Address| {
+        let topics = vec![keccak256("Paid(address,uint256)"), WALLET.into_word()];
+        let data = Bytes::from(U256::from(AMOUNT).to_be_bytes::<32>());
+        let mut facts = untraced(ROUTER, 150_000, vec![1; 4], vec![Log { address: by, topics, data, log_index: None }]);
+        let before = U256::from(10_u64.pow(18));
+        let change = BalanceChange {
+            before: Some(before),
+            after: Some(before - U256::from(150_000) + U256::from(AMOUNT)),
+            sent: Some((1, 2)),
+        };
+        facts.balances.insert(WALLET, change);
+        let note = read(facts).review_note.expect("nobody knows what it is");
+        note.contains("balance_delta")
+    };
+    assert!(logged(STRANGER));
+    assert!(!logged(ROUTER));
+}
