@@ -67,10 +67,17 @@ pub fn opinion(scene: &EvmScene<'_>, rules: &Rules, matched: &Matched<'_>) -> Op
     if !is_for_perspective(scene, &rule.who, &words) {
         return None;
     }
-    let EmitterTrust { strength, pack } = proved(scene, rule, log.address, trust);
+    let EmitterTrust { mut strength, pack } = proved(scene, rule, log.address, trust);
     let is_verified = strength == Strength::Verified;
     let speaker = Speaker { contract: log.address, pack: rule.pack, means: rule.means, is_verified, is_loose: false };
     let explained = explain(scene, &rule.out, &rule.incoming, speaker, &words)?;
+    // Whoever is asked may do for himself what a known contract logs without a name, and pay the wallet as much.
+    let passes =
+        || explained.iter().all(|share| share.tie != Tie::Stated || passes_on(scene, rule.pack, log.address, share));
+    if !is_named(scene, &rule.who, &words) && asks_stranger(scene) && !passes() {
+        strength = Strength::Suggested;
+    }
+    let is_verified = is_verified && strength == Strength::Verified;
     // Only the amount links such a fill to the wallet.
     let is_exact = |share: &Share| scene.legs.get(share.leg).is_some_and(|leg| leg.amount == share.amount);
     if rule.escrowed && !explained.iter().filter(|share| share.tie == Tie::Stated).all(is_exact) {
@@ -117,6 +124,36 @@ pub fn with_fee(scene: &EvmScene<'_>, (contract, pack): (Address, usize), said: 
         ..Opinion::new(said.source, said.rule.clone(), Category::FeePayment, said.strength, paid)
     };
     [Some(Opinion { explains: rest, ..said }), Some(fee)]
+}
+
+/// Whether the log tells of the perspective, or was not asked for by it.
+fn is_named(scene: &EvmScene<'_>, who: &[Who], words: &impl Words) -> bool {
+    words.names(scene.perspective) || !who.iter().any(|who| matches!(who, Who::Anyone | Who::Sender))
+}
+
+/// Whether the contract that spoke, or one of its pack, moved this asset with the wallet, or just what the share speaks of with whomever.
+fn passes_on(scene: &EvmScene<'_>, pack: usize, contract: Address, share: &Share) -> bool {
+    let Some(leg) = scene.legs.get(share.leg) else { return false };
+    let asset = scene.kin(leg.asset);
+    let is_its = |party: Account, asset: Asset| {
+        let party = if party.is_zero() { asset.contract().unwrap_or(party) } else { party };
+        let party = party.evm().unwrap_or_default();
+        party == contract || scene.known.holders(party).iter().any(|holder| holder.pack == pack)
+    };
+    let is_unseen = asset == Asset::Native && !scene.ground.shows_coin();
+    is_unseen
+        || scene.movements.iter().any(|m| {
+            let party = if leg.direction == Direction::Out { m.to } else { m.from };
+            let is_same =
+                m.amount == share.amount || scene.wallet == if leg.direction == Direction::Out { m.from } else { m.to };
+            is_same && scene.kin(m.asset) == asset && is_its(party, m.asset)
+        })
+}
+
+/// Whether the transaction calls a contract that nothing is known of, and that is not the perspective itself.
+fn asks_stranger(scene: &EvmScene<'_>) -> bool {
+    let is_known = |called: Address| called == scene.perspective || !scene.known.holders(called).is_empty();
+    !scene.facts.transaction.to.is_some_and(is_known)
 }
 
 /// Whether the rule's actor is the perspective.

@@ -152,3 +152,22 @@ fn an_amount_that_anybody_logs_does_not_tell_where_coin_came_from() {
     assert!(logged(STRANGER));
     assert!(!logged(ROUTER));
 }
+
+/// A stranger's contract takes collateral of its own out of Maker, and pays the wallet that called it as much of something else.
+#[test]
+fn what_a_known_contract_logs_without_a_name_is_the_wallets_only_where_it_moved_just_that() {
+    let join = address!("2F0b23f53734252Bda2277357e97e1517d6B042A");
+    let wrapped = address!("C02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2");
+    let read = |paid: Address| {
+        let mut exit = [0; 32];
+        exit[..4].copy_from_slice(&hex!("ef693bed"));
+        let amount = B256::from(U256::from(AMOUNT));
+        let topics = vec![B256::from(exit), STRANGER.into_word(), STRANGER.into_word(), amount];
+        let noted = Log { address: join, topics, data: Bytes::from(vec![0; 256]), log_index: None };
+        let logs = vec![moved(wrapped, join, STRANGER, AMOUNT), moved(paid, STRANGER, WALLET, AMOUNT), noted];
+        let answer = read(facts::of(WALLET, STRANGER, logs));
+        (answer.category, answer.needs_review)
+    };
+    assert_eq!(read(wrapped), (Category::CollateralWithdraw, false));
+    assert_eq!(read(USDC), (Category::CollateralWithdraw, true));
+}
