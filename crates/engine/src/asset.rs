@@ -25,6 +25,18 @@ impl Account {
         if address.into_word() == *word { Self::Evm(address) } else { Self::Solana(*word) }
     }
 
+    /// As bridges write it where its length tells the family: 20 bytes, 32 bytes, or text, with the name of a chain before it or without.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        if let Ok(word) = bytes.try_into() {
+            return Some(Self::from_word(word));
+        }
+        if let Ok(address) = <[u8; 20]>::try_from(bytes) {
+            return Some(Self::Evm(address.into()));
+        }
+        let text = std::str::from_utf8(bytes).ok()?;
+        Self::parse(text.rsplit_once(':').map_or(text, |(_, address)| address)).ok()
+    }
+
     pub fn parse(text: &str) -> Result<Self, InvalidAddress> {
         if let Some(digits) = text.strip_prefix("0x") {
             let well_formed = digits.len() == 40 && digits.bytes().all(|b| b.is_ascii_hexdigit());
@@ -158,5 +170,30 @@ impl Movement {
 
     pub fn is_burn(&self) -> bool {
         self.to.is_zero()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bridges_write_an_account_as_its_bytes_or_as_text() {
+        let text = "0x00000000000000000000000000000000000000aA";
+        let account = Account::parse(text).unwrap();
+        let address = account.evm().unwrap();
+        let written = [
+            address.as_slice(),
+            address.into_word().as_slice(),
+            text.as_bytes(),
+            b"aurora:0x00000000000000000000000000000000000000aa",
+        ]
+        .map(Account::from_bytes);
+        assert_eq!(written, [Some(account); 4]);
+        let solana = Account::Solana([7; 32]);
+        assert_eq!([[7; 32].as_slice(), solana.to_string().as_bytes()].map(Account::from_bytes), [Some(solana); 2]);
+        for nobody in [b"".as_slice(), b"0x", b"alice.near", b"osmo1qqqq", &[0xff; 21], &[0xff; 52]] {
+            assert_eq!(Account::from_bytes(nobody), None, "{nobody:?}");
+        }
     }
 }

@@ -21,7 +21,7 @@ use engine::evm::trace::InternalTransfer;
 use engine::evm::{BalanceChange, EvmFacts, InternalValue};
 use engine::rules::abi;
 use engine::rules::compile::{
-    self, CallRule, CallShape, EventRule, EventShape, Field, LegSpec, LegSubject, Proof, RulePlace, Who,
+    self, AccountParam, CallRule, CallShape, EventRule, EventShape, Field, LegSpec, LegSubject, Proof, RulePlace, Who,
 };
 use engine::{
     Account, Block, Category, Classification, Facts, Knowledge, Missing, Need, Policy, Question, Read, Rules,
@@ -309,8 +309,12 @@ fn what_is_another_persons_is_never_ones_own() {
                 Account::Solana(key) => key,
             };
             let word = U256::from_be_bytes(word);
+            let as_word = |param| match param {
+                AccountParam::Word(field) => Some((field, 0, word)),
+                AccountParam::Bytes(_) => None,
+            };
             // One of them is enough; of several the first may be the one by which the wallet is known.
-            write(&mut log.topics, &mut data, rule.whose.iter().rev().take(1).map(|field| (field, 0, word)));
+            write(&mut log.topics, &mut data, rule.whose.iter().rev().filter_map(as_word).take(1));
             log.data = data.into();
             let question = Question { own_wallets: own.to_vec(), ..question() };
             classified(facts::of(WALLET, emitter, logs.iter().cloned().chain([log]).collect()), &question, &knowledge)

@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 use alloy_primitives::{Address, I256, U256};
 
 use crate::Category;
+use crate::asset::Account;
 use crate::evm::json::Log;
-use crate::rules::compile::{self, CallShape, EventShape, Field, Opens, ParamFinder, RulePlace};
+use crate::rules::compile::{self, AccountParam, CallShape, EventShape, Opens, ParamFinder, RulePlace};
 use crate::rules::file::RecordedRow;
 use crate::rules::file::{CallRow, EventRow};
 use crate::rules::recorded::{RecordedReading, RecordedSource};
@@ -16,7 +17,7 @@ use crate::rules::{Fault, Known, Pack, Rules};
 use crate::solana::json::Instruction;
 use crate::sources::calldata::{self, Calldata};
 use crate::sources::explain::Words;
-use crate::sources::matched::{LogWords, OtherLog, holds};
+use crate::sources::matched::{LogWords, OtherLog, account, holds};
 
 /// What is wrong with the recorded readings of every pack.
 pub fn check(rules: &Rules) -> Vec<Fault> {
@@ -114,7 +115,7 @@ impl Check<'_> {
         }
         means(Some(rule.means), self.recorded)?;
         let words = LogWords(log, None);
-        compare(shape, &event_parameters(row), self.recorded, |field| words.amount(field, 0))
+        compare(shape, &event_parameters(row), self.recorded, &words)
     }
 
     fn call(&self, row: &CallRow, shape: &CallShape, to: Address, call: &Calldata<'_>) -> Result<(), String> {
@@ -135,7 +136,7 @@ impl Check<'_> {
             return Err("no call inside it can be read".to_owned());
         }
         means(rule.means, self.recorded)?;
-        compare(shape, &call_parameters(row), self.recorded, |field| call.amount(field, 0))
+        compare(shape, &call_parameters(row), self.recorded, call)
     }
 
     fn place(&self, place: &RulePlace, contract: Address) -> Result<(), String> {
@@ -206,14 +207,19 @@ fn compare(
     shape: &ParamFinder,
     used: &[&str],
     recorded: &RecordedReading<'_>,
-    word: impl Fn(&Field) -> Option<U256>,
+    words: &impl Words,
 ) -> Result<(), String> {
     let is_named = |used: &str| recorded.values.iter().any(|(name, _)| is_it(name, used));
     if let Some(missing) = used.iter().find(|used| !is_named(used)) {
         return Err(format!("the rule uses `{missing}`, which is not named"));
     }
     for (name, text) in &recorded.values {
-        let found = word(&shape.word(name)?);
+        let found = match shape.account(name) {
+            Ok(param @ AccountParam::Bytes(_)) => {
+                account(&param, words).and_then(|account| account.evm()).map(|it| it.into_word().into())
+            }
+            _ => words.amount(&shape.word(name)?, 0),
+        };
         if found != Some(number(text)?) {
             return Err(format!(
                 "`{name}` is {}, not {text}",

@@ -13,7 +13,7 @@ use alloy_primitives::{Address, B256, FixedBytes, Selector, U256, keccak256};
 pub use created::created;
 pub use legs::{LegSpec, LegSubject};
 pub use proof::{Proof, ProofRule, proof};
-pub use shapes::{CallShape, EventShape, Layout, ParamFinder, call_shape, event_shape};
+pub use shapes::{AccountParam, CallShape, EventShape, Layout, ParamFinder, call_shape, event_shape};
 
 use toml::Spanned;
 
@@ -59,7 +59,7 @@ pub struct EventRule {
     pub means: Category,
     pub who: Vec<Who>,
     /// Where it names whose position it is.
-    pub whose: Vec<Field>,
+    pub whose: Vec<AccountParam>,
     /// Where it names what crosses a bridge, on either side.
     pub becomes: Option<[Field; 2]>,
     pub out: Vec<LegSpec>,
@@ -124,7 +124,7 @@ pub struct CallRule {
     pub place: RulePlace,
     pub means: Option<Category>,
     pub who: Vec<Who>,
-    pub whose: Vec<Field>,
+    pub whose: Vec<AccountParam>,
     pub becomes: Option<[Field; 2]>,
     pub out: Vec<LegSpec>,
     /// Coin beyond what `out` states pays for it.
@@ -333,7 +333,7 @@ pub fn event(pack: usize, stem: &str, row: &EventRow) -> Result<EventRule, Fault
         layout: event.layout,
         means,
         who: who(&row.who, |path| event.addresses(path))?,
-        whose: row.whose.iter().map(|path| event.address(path)).collect::<Result<_, _>>()?,
+        whose: row.whose.iter().map(|path| event.account(path)).collect::<Result<_, _>>()?,
         becomes: becomes(row.becomes.as_ref(), &event)?,
         out,
         may_pay_fee,
@@ -384,7 +384,7 @@ pub fn call(pack: usize, stem: &str, row: &CallRow) -> Result<CallRule, FaultTex
         place: place(&row.on)?,
         means,
         who: who(&row.who, |path| function.addresses(path))?,
-        whose: row.whose.iter().map(|path| function.address(path)).collect::<Result<_, _>>()?,
+        whose: row.whose.iter().map(|path| function.account(path)).collect::<Result<_, _>>()?,
         becomes: becomes(row.becomes.as_ref(), &function)?,
         out,
         may_pay_fee,

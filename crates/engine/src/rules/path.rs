@@ -70,6 +70,12 @@ impl Field {
         }
     }
 
+    /// What it names of data, where that is `bytes` or `string`.
+    pub fn bytes<'a>(&self, data: &'a [u8]) -> Option<&'a [u8]> {
+        let at = self.locate(data, 0)?;
+        data.get(at.checked_add(32)?..)?.get(..size_at(data, at)?)
+    }
+
     /// The word of data that it names; a topic is not in the data.
     pub fn word<'a>(&self, data: &'a [u8], member: usize) -> Option<&'a [u8; 32]> {
         word_at(data, self.locate(data, member)?)

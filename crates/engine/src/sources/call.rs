@@ -7,7 +7,7 @@ use alloy_primitives::{Address, U160, U256, address};
 
 use super::calldata::{self, CALLS_MAX, Calldata, ContractCall};
 use super::explain::{Speaker, Words, explain};
-use super::matched::{another, crossed, is_for_perspective, with_fee};
+use super::matched::{another, crossed, is_for_perspective, is_unreadable, with_fee};
 use super::trust::{EmitterTrust, listed_as};
 use crate::asset::{Account, Asset, Movement};
 use crate::category::Category;
@@ -99,7 +99,7 @@ fn asked(scene: &EvmScene<'_>, rules: &Rules, beside: &mut Opinions) -> Vec<Opin
                 // Calls inside an envelope are those of the actor; for a receiver only a direct transfer counts.
                 None if depth > 0 && !scene.acts => {}
                 None => {
-                    beside.is_unsettled |= rule.unsettled
+                    beside.is_unsettled |= (rule.unsettled || is_unreadable(&rule.whose, &call))
                         && trust.strength == Strength::Verified
                         && is_complete(rule, &call)
                         && is_for_perspective(scene, &rule.who, &call);

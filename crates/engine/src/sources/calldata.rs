@@ -113,6 +113,10 @@ impl Words for Calldata<'_> {
         field.word(self.arguments, member)
     }
 
+    fn bytes(&self, field: &Field) -> Option<&[u8]> {
+        field.bytes(self.arguments)
+    }
+
     fn names(&self, address: Address) -> bool {
         has_word(self.arguments, &address.into_word())
     }

@@ -39,6 +39,9 @@ pub trait Words {
 
     fn word(&self, field: &Field, member: usize) -> Option<&[u8; 32]>;
 
+    /// `bytes` or `string`.
+    fn bytes(&self, field: &Field) -> Option<&[u8]>;
+
     /// Whether any of the words is this address.
     fn names(&self, address: Address) -> bool;
 

@@ -11,7 +11,7 @@ use crate::evm::scene::EvmScene;
 use crate::legs::{Direction, position};
 use crate::opinion::{Opinion, Source, Strength};
 use crate::role::Role;
-use crate::rules::compile::{EventRule, Field, LegSpec, LegSubject, Who};
+use crate::rules::compile::{AccountParam, EventRule, Field, LegSpec, LegSubject, Who};
 use crate::rules::{Crossing, Known, Rules};
 use crate::shares::{LegSet, Share, Shares, Tie};
 
@@ -191,10 +191,23 @@ pub fn crossed(said: Opinion, rules: &Rules, pack: usize, becomes: Option<&[Fiel
 
 /// Somebody else than the wallet, where one of the fields names them. A contract that some pack lists, on whichever chain, only passes on what
 /// others gave it. 32 bytes that are no address here are an account on a chain of another family, such as Solana: never the wallet itself.
-pub fn another(scene: &EvmScene<'_>, rules: &Rules, whose: &[Field], words: &impl Words) -> Option<Account> {
-    let mut others = whose.iter().filter_map(|field| words.word(field, 0)).map(Account::from_word);
+pub fn another(scene: &EvmScene<'_>, rules: &Rules, whose: &[AccountParam], words: &impl Words) -> Option<Account> {
+    let mut others = whose.iter().filter_map(|param| account(param, words));
     let no_other = [scene.perspective, Address::ZERO].map(Account::from);
     others.find(|other| !no_other.contains(other) && !rules.is_contract(other))
+}
+
+/// The account that the parameter names.
+pub fn account(param: &AccountParam, words: &impl Words) -> Option<Account> {
+    match param {
+        AccountParam::Word(field) => words.word(field, 0).map(Account::from_word),
+        AccountParam::Bytes(field) => Account::from_bytes(words.bytes(field)?),
+    }
+}
+
+/// Whether one of the fields names somebody in a form that is no address here, such as a name on NEAR: nobody can tell who that is.
+pub fn is_unreadable(whose: &[AccountParam], words: &impl Words) -> bool {
+    whose.iter().any(|param| matches!(param, AccountParam::Bytes(_)) && account(param, words).is_none())
 }
 
 /// A log, and its place where that matters.
@@ -208,6 +221,10 @@ impl Words for LogWords<'_> {
 
     fn word(&self, field: &Field, member: usize) -> Option<&[u8; 32]> {
         field.in_log(self.0, member)
+    }
+
+    fn bytes(&self, field: &Field) -> Option<&[u8]> {
+        field.bytes(&self.0.data)
     }
 
     fn names(&self, address: Address) -> bool {

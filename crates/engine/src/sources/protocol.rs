@@ -7,7 +7,7 @@ use std::sync::Arc;
 use alloy_primitives::{Address, B256, U256};
 
 use super::OPINIONS_MAX;
-use super::matched::{LogWords, Matched, OtherLog, holds, is_for_perspective, opinion, with_fee};
+use super::matched::{LogWords, Matched, OtherLog, holds, is_for_perspective, is_unreadable, opinion, with_fee};
 use super::readers;
 use super::trust::trust;
 use crate::asset::Account;
@@ -56,7 +56,8 @@ pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> (Vec<Opinion>, bool) {
             }
             let matched = Matched { position, log, rule, trust };
             let is_of_wallet = || is_for_perspective(scene, &rule.who, &LogWords(log, Some(position)));
-            is_unsettled |= rule.unsettled && trust.strength == Strength::Verified && is_of_wallet();
+            let is_open = || rule.unsettled || is_unreadable(&rule.whose, &LogWords(log, Some(position)));
+            is_unsettled |= trust.strength == Strength::Verified && is_open() && is_of_wallet();
             let is_own = matches!(rule.place, RulePlace::Role(_) | RulePlace::WrappedNative);
             let has_room = found.len().saturating_add(said.len()) < OPINIONS_MAX;
             match rule.reader {

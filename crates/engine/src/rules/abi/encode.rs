@@ -1,6 +1,6 @@
 //! Parameters as the bytes of a log or call, for cases and tests: what is not named is zero.
 
-use alloy_primitives::U256;
+use alloy_primitives::{Address, U256};
 
 use super::{AbiType, Param};
 
@@ -42,8 +42,16 @@ fn one(path: &str, kind: &AbiType, value: &dyn Fn(&str) -> U256, length: &dyn Fn
     };
     match kind {
         AbiType::Word(_) => value(path).to_be_bytes_vec(),
-        // Empty: a case names words only.
-        AbiType::Bytes(_) => vec![0; 32],
+        // A case names words only: here the word is an address, as bridges write it.
+        AbiType::Bytes(_) if value(path).is_zero() => vec![0; 32],
+        AbiType::Bytes(name) => {
+            let address = Address::from_word(value(path).into());
+            let mut text = if name == "string" { address.to_string().into_bytes() } else { address.to_vec() };
+            let mut bytes = U256::from(text.len()).to_be_bytes_vec();
+            text.resize(text.len().next_multiple_of(32), 0);
+            bytes.extend(text);
+            bytes
+        }
         AbiType::Array(member, count) => numbered(member, *count),
         AbiType::List(member) => {
             let count = length(path).min(MEMBERS_MAX);

@@ -35,6 +35,15 @@ impl Layout {
     }
 }
 
+/// A parameter that names an account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AccountParam {
+    /// A word: an EVM address, or 32 bytes of another family.
+    Word(Field),
+    /// `bytes` or `string`, as bridges between families take it.
+    Bytes(Field),
+}
+
 /// A signature whose parameters can be found by path.
 #[derive(Debug, Clone)]
 pub struct ParamFinder {
@@ -78,6 +87,15 @@ impl ParamFinder {
                 Ok(found.field)
             }
             kind => Err(format!("`{path}` is {kind}, not an address")),
+        }
+    }
+
+    /// One account, of whatever chain.
+    pub fn account(&self, path: &str) -> Result<AccountParam, FaultText> {
+        let found = path::find(path, &self.signature.params, self.first_topic)?;
+        match (&found.field, found.kind) {
+            (Field::Word(_) | Field::Path(_), AbiType::Bytes(_)) => Ok(AccountParam::Bytes(single(path, found.field)?)),
+            _ => Ok(AccountParam::Word(self.address(path)?)),
         }
     }
 
