@@ -25,8 +25,12 @@ impl Account {
         if address.into_word() == *word { Self::Evm(address) } else { Self::Solana(*word) }
     }
 
-    /// As bridges write it where its length tells the family: 20 bytes, 32 bytes, or text, with the name of a chain before it or without.
+    /// As bridges write it where its length tells the family: 20 bytes, 32 bytes, or text, with the name of a chain before it or without. Of a validator
+    /// whose withdrawals go to an account, the credentials are that.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        if let [1 | 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, address @ ..] = bytes {
+            return <[u8; 20]>::try_from(address).ok().map(|address| Self::Evm(address.into()));
+        }
         if let Ok(word) = bytes.try_into() {
             return Some(Self::from_word(word));
         }
