@@ -521,7 +521,7 @@ fn calls(file: &PackFile) -> impl Iterator<Item = CallShape> {
 }
 
 fn has_all(shape: &ParamFinder, values: &[(String, U256)]) -> bool {
-    values.iter().all(|(path, _)| shape.word(path).is_ok())
+    values.iter().all(|(path, _)| shape.word(path).is_ok() || shape.account(path).is_ok())
 }
 
 /// The bytes of parameters by path: `amounts[1]=7` makes a list of two.

@@ -101,7 +101,7 @@ fn asked(scene: &EvmScene<'_>, rules: &Rules, beside: &mut Opinions) -> Vec<Opin
                 None => {
                     beside.is_unsettled |= (rule.unsettled || is_unreadable(&rule.whose, &call))
                         && trust.strength == Strength::Verified
-                        && is_complete(rule, &call)
+                        && is_meant(rule, &call)
                         && is_for_perspective(scene, &rule.who, &call);
                     found.extend(opinion(scene, rules, rule, &call, target, trust).into_iter().flatten().flatten());
                 }
@@ -189,7 +189,7 @@ fn depositor(scene: &EvmScene<'_>, rules: &Rules, target: Address) -> Option<Acc
     if target != scene.perspective {
         let call = Calldata::split(transaction.input.as_ref())?;
         let told = rules.calls(&call.selector).iter().filter(|rule| rule_trust(scene, rule, target).is_some());
-        let mut told = told.filter(|rule| is_complete(rule, &call) && is_for_perspective(scene, &rule.who, &call));
+        let mut told = told.filter(|rule| is_meant(rule, &call) && is_for_perspective(scene, &rule.who, &call));
         return told.find_map(|rule| another(scene, rules, &rule.whose, &call));
     }
     let number = |address: Address| U160::from_be_bytes(address.0.0);
@@ -198,8 +198,15 @@ fn depositor(scene: &EvmScene<'_>, rules: &Rules, target: Address) -> Option<Acc
     (!is_own).then(|| transaction.from.into())
 }
 
-fn is_complete(rule: &CallRule, call: &Calldata<'_>) -> bool {
-    call.arguments.len() >= rule.words.saturating_mul(32)
+fn is_meant(rule: &CallRule, call: &Calldata<'_>) -> bool {
+    let zero_asked =
+        rule.zero.as_ref().is_none_or(|field| call.amount(field, 0).is_some_and(|amount| amount.is_zero()));
+    let differs = |(one, other): &(Field, Field)| {
+        let both = call.amount(one, 0).zip(call.amount(other, 0));
+        both.is_some_and(|(one, other)| one != other)
+    };
+    let is_complete = call.arguments.len() >= rule.words.saturating_mul(32);
+    is_complete && zero_asked && rule.differ.iter().all(differs)
 }
 
 fn is_quiet(category: Category) -> bool {
@@ -236,17 +243,7 @@ fn opinion(
     trust: EmitterTrust,
 ) -> Option<[Option<Opinion>; 2]> {
     let category = rule.means?;
-    let zero_asked =
-        rule.zero.as_ref().is_none_or(|field| call.amount(field, 0).is_some_and(|amount| amount.is_zero()));
-    let differs = |(one, other): &(Field, Field)| {
-        let both = call.amount(one, 0).zip(call.amount(other, 0));
-        both.is_some_and(|(one, other)| one != other)
-    };
-    if !is_complete(rule, call)
-        || !zero_asked
-        || !rule.differ.iter().all(differs)
-        || !is_for_perspective(scene, &rule.who, call)
-    {
+    if !is_meant(rule, call) || !is_for_perspective(scene, &rule.who, call) {
         return None;
     }
     let is_vouched = || scene.known.open(target).is_none() && scene.known.vouchers(target).next().is_some();
