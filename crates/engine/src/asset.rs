@@ -26,19 +26,26 @@ impl Account {
     }
 
     /// As bridges write it where its length tells the family: 20 bytes, 32 bytes, or text, with the name of a chain before it or without. Of a validator
-    /// whose withdrawals go to an account, the credentials are that.
+    /// whose withdrawals go to an account, the credentials are that; of another they are the hash of a key. Zeros name nobody.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        if let [1 | 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, address @ ..] = bytes {
-            return <[u8; 20]>::try_from(address).ok().map(|address| Self::Evm(address.into()));
-        }
-        if let Ok(word) = bytes.try_into() {
-            return Some(Self::from_word(word));
-        }
-        if let Ok(address) = <[u8; 20]>::try_from(bytes) {
-            return Some(Self::Evm(address.into()));
-        }
-        let text = std::str::from_utf8(bytes).ok()?;
-        Self::parse(text.rsplit_once(':').map_or(text, |(_, address)| address)).ok()
+        let found = match bytes {
+            [1 | 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, address @ ..] if address.len() == 20 => {
+                Some(Self::Evm(Address::from_slice(address)))
+            }
+            address if address.len() == 20 => Some(Self::Evm(Address::from_slice(address))),
+            word if word.len() == 32 => {
+                let account = Self::from_word(word.try_into().ok()?);
+                Some(account).filter(|account| account.evm().is_some() || word.first() != Some(&0))
+            }
+            text => Self::from_text(std::str::from_utf8(text).ok()?),
+        };
+        found.filter(|account| !account.is_zero())
+    }
+
+    fn from_text(text: &str) -> Option<Self> {
+        let Some((_, account)) = text.rsplit_once(':') else { return Self::parse(text).ok() };
+        // Some write an address behind the name of its chain without `0x`.
+        Self::parse(account).or_else(|_| Self::parse(&format!("0x{account}"))).ok()
     }
 
     pub fn parse(text: &str) -> Result<Self, InvalidAddress> {
@@ -196,7 +203,10 @@ mod tests {
         assert_eq!(written, [Some(account); 4]);
         let solana = Account::Solana([7; 32]);
         assert_eq!([[7; 32].as_slice(), solana.to_string().as_bytes()].map(Account::from_bytes), [Some(solana); 2]);
-        for nobody in [b"".as_slice(), b"0x", b"alice.near", b"osmo1qqqq", &[0xff; 21], &[0xff; 52]] {
+        let hashed: Vec<u8> = (0..32).collect();
+        for nobody in
+            [b"".as_slice(), b"0x", b"alice.near", b"osmo1qqqq", &[0xff; 21], &[0xff; 52], &[0; 20], &[0; 32], &hashed]
+        {
             assert_eq!(Account::from_bytes(nobody), None, "{nobody:?}");
         }
     }

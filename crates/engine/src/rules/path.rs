@@ -153,7 +153,7 @@ struct PathBuilder<'a, 't> {
     kind: &'a AbiType,
 }
 
-/// What `length` of a list is.
+/// What `length` of a list or of bytes is.
 static LENGTH: std::sync::LazyLock<AbiType> = std::sync::LazyLock::new(|| AbiType::Word("uint256".to_owned()));
 
 impl<'a> PathBuilder<'a, '_> {
@@ -194,7 +194,7 @@ impl<'a> PathBuilder<'a, '_> {
         let kind = self.kind;
         let fault = |what: String| Err(format!("`{}`: {what}", self.text));
         match kind {
-            AbiType::List(_) if name == "length" => {
+            AbiType::List(_) | AbiType::Bytes(_) if name == "length" => {
                 self.kind = &LENGTH;
                 Ok(())
             }

@@ -56,8 +56,10 @@ pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> (Vec<Opinion>, bool) {
             }
             let matched = Matched { position, log, rule, trust };
             let is_of_wallet = || is_for_perspective(scene, &rule.who, &LogWords(log, Some(position)));
-            let is_open = || rule.unsettled || is_unreadable(&rule.whose, &LogWords(log, Some(position)));
-            is_unsettled |= trust.strength == Strength::Verified && is_open() && is_of_wallet();
+            let is_unsaid = || rule.unsettled && trust.strength == Strength::Verified;
+            let is_anybodys =
+                || trust.strength != Strength::Suggested && is_unreadable(&rule.whose, &LogWords(log, Some(position)));
+            is_unsettled |= (is_unsaid() || is_anybodys()) && is_of_wallet();
             let is_own = matches!(rule.place, RulePlace::Role(_) | RulePlace::WrappedNative);
             let has_room = found.len().saturating_add(said.len()) < OPINIONS_MAX;
             match rule.reader {

@@ -171,3 +171,23 @@ fn what_a_known_contract_logs_without_a_name_is_the_wallets_only_where_it_moved_
     assert_eq!(read(wrapped), (Category::CollateralWithdraw, false));
     assert_eq!(read(USDC), (Category::CollateralWithdraw, true));
 }
+
+/// A token that calls whoever gets it is sent to a bridge; the receiver on the other side stands in the bytes behind it.
+#[test]
+fn bytes_that_name_nobody_leave_a_bridge_to_a_person() {
+    let bridge = address!("88ad09518695c6c3712AC10a214bE5109a655671");
+    let read = |data: &[u8]| {
+        let mut said = moved(USDC, WALLET, bridge, AMOUNT);
+        said.topics[0] = keccak256("Transfer(address,address,uint256,bytes)");
+        let words = [AMOUNT, 64, data.len() as u64].map(|word| U256::from(word).to_be_bytes::<32>());
+        said.data = [words.concat().as_slice(), data].concat().into();
+        let answer = read(facts::of(WALLET, USDC, vec![moved(USDC, WALLET, bridge, AMOUNT), said]));
+        (answer.category, answer.needs_review)
+    };
+    assert_eq!(read(WALLET.as_slice()), (Category::BridgeOut, false));
+    assert_eq!(read(&[]), (Category::BridgeOut, false));
+    assert_eq!(read(STRANGER.as_slice()), (Category::Transfer, true));
+    for nobody in [&[0; 20][..], &[7; 52], &[7; 21], b"alice.near"] {
+        assert!(read(nobody).1, "{nobody:?}");
+    }
+}
