@@ -107,6 +107,14 @@ fn words<'a>(
     of_legs.chain(of_who)
 }
 
+/// Where a word names the account.
+fn as_word(param: &AccountParam) -> Option<&Field> {
+    match param {
+        AccountParam::Word(field) => Some(field),
+        AccountParam::Bytes(_) => None,
+    }
+}
+
 fn write<'a>(topics: &mut [B256], data: &mut [u8], words: impl Iterator<Item = Word<'a>>) {
     for (field, member, value) in words {
         match field {
@@ -309,12 +317,12 @@ fn what_is_another_persons_is_never_ones_own() {
                 Account::Solana(key) => key,
             };
             let word = U256::from_be_bytes(word);
-            let as_word = |param| match param {
-                AccountParam::Word(field) => Some((field, 0, word)),
-                AccountParam::Bytes(_) => None,
-            };
             // One of them is enough; of several the first may be the one by which the wallet is known.
-            write(&mut log.topics, &mut data, rule.whose.iter().rev().filter_map(as_word).take(1));
+            write(
+                &mut log.topics,
+                &mut data,
+                rule.whose.iter().rev().filter_map(|param| Some((as_word(param)?, 0, word))).take(1),
+            );
             log.data = data.into();
             let question = Question { own_wallets: own.to_vec(), ..question() };
             classified(facts::of(WALLET, emitter, logs.iter().cloned().chain([log]).collect()), &question, &knowledge)

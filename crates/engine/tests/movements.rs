@@ -6,7 +6,7 @@ mod facts;
 
 use std::sync::{Arc, LazyLock};
 
-use alloy_primitives::{Address, B256, Bytes, U64, U256, address, keccak256};
+use alloy_primitives::{Address, B256, Bytes, U64, U256, address, hex, keccak256};
 use engine::asset::{Asset, Movement, NftKind};
 use engine::chain::FormerCoin;
 use engine::evm::json::Log;
@@ -317,7 +317,11 @@ fn a_listed_contract_that_keeps_what_it_is_given_hides_no_coin() {
         let mut facts = with(logs);
         facts.transaction.to = Some(called);
         facts.transaction.value = U256::from(32_000_000_000_u64);
-        facts.transaction.input = Bytes::from([vec![0x22, 0x89, 0x51, 0x18], vec![0; 128]].concat());
+        // No key, the wallet's credentials, no signature and no root.
+        let mut credentials = WALLET.into_word();
+        credentials[0] = 1;
+        let words = [word(128), word(160), word(224), word(0), word(0), word(32), credentials, word(0)];
+        facts.transaction.input = Bytes::from([hex!("22895118").as_slice(), &words.concat()].concat());
         facts.internal = InternalValue::Untraceable;
         let read = engine::read(&Facts::from(facts), &Question::default(), &knowledge, Missing::Accept);
         let answer = read.unwrap().done().unwrap();

@@ -181,7 +181,15 @@ fn bytes_that_name_nobody_leave_a_bridge_to_a_person() {
         said.topics[0] = keccak256("Transfer(address,address,uint256,bytes)");
         let words = [AMOUNT, 64, data.len() as u64].map(|word| U256::from(word).to_be_bytes::<32>());
         said.data = [words.concat().as_slice(), data].concat().into();
-        let answer = read(facts::of(WALLET, USDC, vec![moved(USDC, WALLET, bridge, AMOUNT), said]));
+        let mut asked = moved(USDC, WALLET, bridge, AMOUNT);
+        asked.address = bridge;
+        asked.topics = vec![
+            keccak256("TokensBridgingInitiated(address,address,uint256,bytes32)"),
+            USDC.into_word(),
+            WALLET.into_word(),
+            B256::ZERO,
+        ];
+        let answer = read(facts::of(WALLET, USDC, vec![moved(USDC, WALLET, bridge, AMOUNT), said, asked]));
         (answer.category, answer.needs_review)
     };
     assert_eq!(read(WALLET.as_slice()), (Category::BridgeOut, false));
