@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use alloy_primitives::{Address, I256, U256};
 
 use crate::Category;
-use crate::asset::Account;
 use crate::evm::json::Log;
 use crate::rules::compile::{self, AccountParam, CallShape, EventShape, Opens, ParamFinder, RulePlace};
 use crate::rules::file::RecordedRow;

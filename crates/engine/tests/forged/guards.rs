@@ -179,7 +179,7 @@ fn bytes_that_name_nobody_leave_a_bridge_to_a_person() {
     let read = |data: &[u8]| {
         let mut said = moved(USDC, WALLET, bridge, AMOUNT);
         said.topics[0] = keccak256("Transfer(address,address,uint256,bytes)");
-        let words = [AMOUNT, 64, data.len() as u64].map(|word| U256::from(word).to_be_bytes::<32>());
+        let words = [U256::from(AMOUNT), U256::from(64), U256::from(data.len())].map(|word| word.to_be_bytes::<32>());
         said.data = [words.concat().as_slice(), data].concat().into();
         let mut asked = moved(USDC, WALLET, bridge, AMOUNT);
         asked.address = bridge;
