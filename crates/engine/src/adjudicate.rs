@@ -77,7 +77,7 @@ pub fn adjudicate(scene: &Scene<'_>, heard: Opinions, question: &Question) -> Re
     doubts.extend(claims.iter().find_map(|claim| claim.whose).map(Doubt::AnothersPosition));
     let moved = scene.own().len();
     doubts.extend((moved > MoveSet::MAX).then_some(Doubt::TooManyMovements(moved)));
-    doubts.extend(passed_on(scene, &claims).map(Doubt::PassedOn));
+    doubts.extend(passed_on(scene, &claims, &allocation.parts).map(Doubt::PassedOn));
     if is_mixed {
         doubts.push(Doubt::Mixed);
     }

@@ -3,6 +3,7 @@
 
 use alloy_primitives::{U256, address};
 
+use crate::allocate::Part;
 use crate::asset::{Account, Asset};
 use crate::category::Category;
 use crate::legs::{Direction, Leg};
@@ -16,11 +17,14 @@ pub const FEE_SHARE: u64 = 10;
 /// 0x…dead, to which tokens are sent so that nobody has them.
 const BURNED: Account = Account::Evm(address!("0x000000000000000000000000000000000000dEaD"));
 
-/// The account that got more of a trade than a fee, and gave nothing: of several the one that got the most.
-pub fn passed_on(scene: &Scene<'_>, claims: &[Opinion]) -> Option<Account> {
-    let trades = claims.iter().filter(|claim| claim.category == Category::Swap);
-    let shares = trades.flat_map(|claim| claim.explains.iter()).filter(|share| share.tie == Tie::Linked);
-    let mut traded = shares.filter_map(|share| scene.legs.get(share.leg)).filter(|leg| !leg.asset.is_nft()).peekable();
+/// The account that got more of a trade than a fee, and gave nothing: of several the one that got the most. `parts` are what the claims came to.
+pub fn passed_on(scene: &Scene<'_>, claims: &[Opinion], parts: &[Part]) -> Option<Account> {
+    let is_trade = |part: &&Part| {
+        let claim = claims.get(part.claim).filter(|claim| claim.category == Category::Swap);
+        claim.is_some_and(|claim| claim.explains.iter().any(|share| share.leg == part.leg && share.tie == Tie::Linked))
+    };
+    let legs = parts.iter().filter(is_trade).filter_map(|part| scene.legs.get(part.leg));
+    let mut traded = legs.filter(|leg| !leg.asset.is_nft()).peekable();
     // Where coin moves unseen, whoever gave some for it looks as if nothing was given.
     traded.peek().filter(|_| scene.ground.shows_coin())?;
     // What the router itself keeps, which the wallet called, is its price.
