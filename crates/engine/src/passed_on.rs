@@ -1,12 +1,14 @@
 //! What a trade passes on. Whoever brings a trade about keeps a small part of what is given or got; an account that keeps more of it, and gives
 //! nothing, was paid out of the trade. Amounts that an event states are no part of this: it says what was traded.
 
+use std::collections::BTreeSet;
+
 use alloy_primitives::{U256, address};
 
 use crate::allocate::Part;
 use crate::asset::{Account, Asset};
 use crate::category::Category;
-use crate::legs::{Direction, Leg};
+use crate::legs::Direction;
 use crate::opinion::Opinion;
 use crate::scene::{Own, Scene};
 use crate::shares::Tie;
@@ -36,17 +38,20 @@ pub fn passed_on(scene: &Scene<'_>, claims: &[Opinion], parts: &[Part]) -> Optio
         !change.is_gain || !is_trifle && ![router, Some(BURNED)].contains(&Some(change.account))
     });
     // Some keep what comes in at one address, and pay from another or with a token that they make.
-    let is_paid_for =
-        |change: &Change| !change.is_gain && gives(scene, change.asset) && is_with(scene, scene.own(), change);
+    let bought: BTreeSet<Asset> =
+        scene.legs.iter().filter(|leg| leg.direction == Direction::In).map(|leg| scene.kin(leg.asset)).collect();
+    let gives = |asset: Asset| bought.contains(&asset) || scene.is_listed(asset);
+    let others = groups(scene, scene.own());
+    let is_paid_for = |change: &Change| !change.is_gain && is_with(scene, &others, change) && gives(change.asset);
     if changes.iter().any(is_paid_for) {
         return None;
     }
     // A token that nobody knows may be told to give others some of what is bought.
     let mut traded = traded.filter(|leg| leg.direction == Direction::Out || scene.is_listed(leg.asset));
     traded.find_map(|leg| {
-        let moved = scene.moved(leg.direction, leg.asset);
-        let is_kept =
-            |change: &&Change| change.is_gain && change.asset == scene.kin(leg.asset) && is_with(scene, moved, change);
+        let others = groups(scene, scene.moved(leg.direction, leg.asset));
+        let asset = scene.kin(leg.asset);
+        let is_kept = |change: &&Change| change.is_gain && change.asset == asset && is_with(scene, &others, change);
         let gains = || changes.iter().filter(is_kept);
         let kept = gains().fold(U256::ZERO, |sum, gain| sum.saturating_add(gain.amount));
         let whole = match leg.direction {
@@ -58,17 +63,13 @@ pub fn passed_on(scene: &Scene<'_>, claims: &[Opinion], parts: &[Part]) -> Optio
     })
 }
 
-/// Whether the account is linked to those with whom the wallet moved this.
-fn is_with(scene: &Scene<'_>, moved: &[Own], change: &Change) -> bool {
-    let group = |account| scene.links().group(account);
-    let of = group(change.account);
-    of.is_some() && moved.iter().any(|own| group(own.counterparty()) == of)
+/// Of those with whom the wallet moved this, each with all that are linked to them.
+fn groups(scene: &Scene<'_>, moved: &[Own]) -> BTreeSet<usize> {
+    moved.iter().filter_map(|own| scene.links().group(own.counterparty())).collect()
 }
 
-/// Whether a trade may be paid for with it: the wallet gets it, or it is known.
-fn gives(scene: &Scene<'_>, asset: Asset) -> bool {
-    let comes_in = |leg: &Leg| leg.direction == Direction::In && scene.kin(leg.asset) == asset;
-    scene.is_listed(asset) || scene.legs.iter().any(comes_in)
+fn is_with(scene: &Scene<'_>, groups: &BTreeSet<usize>, change: &Change) -> bool {
+    scene.links().group(change.account).is_some_and(|group| groups.contains(&group))
 }
 
 /// What an account has more or less of afterwards.
@@ -84,7 +85,7 @@ struct Change {
 /// mint is given by its contract. A token that is sold may sell some of its own beside it, and pays whoever made it.
 fn one_sided(scene: &Scene<'_>) -> Vec<Change> {
     let sold = scene.legs.iter().filter(|leg| leg.direction == Direction::Out && !scene.is_native(leg.asset));
-    let sold: Vec<Account> = sold.filter_map(|leg| leg.asset.contract()).collect();
+    let sold: BTreeSet<Account> = sold.filter_map(|leg| leg.asset.contract()).collect();
     let mut moved = Vec::with_capacity(scene.movements.len().saturating_mul(2));
     for m in scene.movements.iter().filter(|m| !sold.contains(&m.from)) {
         let asset = scene.kin(m.asset);

@@ -15,7 +15,7 @@ use crate::chain::Chain;
 use crate::classification::Called;
 use crate::evm::{EvmFacts, InternalValue, vouched};
 use crate::hash::TxHash;
-use crate::legs::{Direction, Leg};
+use crate::legs::{Direction, Leg, position};
 use crate::links::Links;
 use crate::opinion::Strength;
 use crate::question::Question;
@@ -221,7 +221,9 @@ impl Scene<'_> {
         self.links.get_or_init(|| {
             let is_hub = |account| self.is_native(Asset::Token(account));
             // Anybody has a token of his own log a movement with whom he likes.
-            let counts = |m: &&Movement| self.is_listed(m.asset) || self.legs.iter().any(|leg| leg.asset == m.asset);
+            let is_own =
+                |asset| [Direction::Out, Direction::In].iter().any(|way| position(&self.legs, *way, asset).is_some());
+            let counts = |m: &&Movement| is_own(m.asset) || self.is_listed(m.asset);
             let movements: Vec<Movement> = self.movements.iter().filter(counts).copied().collect();
             Links::of(&movements, self.wallet, is_hub)
         })
