@@ -149,6 +149,7 @@ struct EvmStage<'a> {
     chain: &'a str,
 }
 
+/// The block of the case's day, where it names one.
 fn block(case: &CaseRow) -> Result<Option<Block>, String> {
     let at = |day: &String| {
         let timestamp = day_start(day).ok_or_else(|| format!("{NOT_A_DAY}: `{day}`"))?;

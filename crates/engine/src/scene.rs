@@ -21,8 +21,7 @@ use crate::opinion::Strength;
 use crate::question::Question;
 use crate::rules::{Known, Rules};
 use crate::shares::{MoveSet, Net};
-use crate::solana::instructions::{self, WRAPPED_SOL};
-use crate::solana::scene::TIP_LAMPORTS_MAX;
+use crate::solana::instructions::{self, TIP_LAMPORTS_MAX, WRAPPED_SOL};
 use crate::solana::{Key, SolanaFacts};
 use crate::token::Token;
 

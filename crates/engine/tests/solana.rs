@@ -170,16 +170,23 @@ fn transfer(amount: u64) -> Vec<u8> {
     [[3].as_slice(), &amount.to_le_bytes()].concat()
 }
 
-#[test]
-fn a_temporary_account_of_wrapped_coin_cancels_out() {
-    let mut draft = Draft::of_wallet(-(i64::try_from(SOL).unwrap()));
-    draft.asks(SYSTEM, &[WALLET, TEMPORARY], &system(0, SOL + RENT));
+/// The wallet opens an account for wrapped coin with so many lamports, which is gone in the end, and asks Raydium to swap.
+fn with_temporary(lamports: u64) -> Draft {
+    let mut draft = Draft::of_wallet(-(i64::try_from(lamports).unwrap()));
+    draft.asks(SYSTEM, &[WALLET, TEMPORARY], &system(0, lamports));
     draft.holds(TEMPORARY, 0, 0);
     draft.asks(TOKEN, &[TEMPORARY, WRAPPED_SOL, WALLET], &[1]);
     let raydium: Key = bs58::decode(RAYDIUM).into_vec().unwrap().try_into().unwrap();
     let mut accounts = vec![POOL; 16];
     accounts.push(WALLET);
     draft.asks(raydium, &accounts, &[9]);
+    draft
+}
+
+#[test]
+fn a_temporary_account_of_wrapped_coin_cancels_out() {
+    let mut draft = with_temporary(SOL + RENT);
+    draft.holds(WALLET, 100 * SOL, 99 * SOL - FEE);
     draft.calls(TOKEN, &[TEMPORARY, POOL, WALLET], &transfer(SOL));
     draft.calls(TOKEN, &[THEIRS, MINE, OTHER], &transfer(70));
     draft.asks(TOKEN, &[TEMPORARY, WALLET, WALLET], &[9]);
@@ -478,14 +485,7 @@ fn a_little_coin_for_a_stranger_beside_what_is_kept_is_looked_at_and_a_tip_is_a_
 
 /// A swap at Raydium: a hundred tokens for coin, which lands in a temporary account of the wallet; what becomes of that is added.
 fn sold() -> Draft {
-    let mut draft = Draft::of_wallet(-(i64::try_from(RENT).unwrap()));
-    draft.asks(SYSTEM, &[WALLET, TEMPORARY], &system(0, RENT));
-    draft.holds(TEMPORARY, 0, 0);
-    draft.asks(TOKEN, &[TEMPORARY, WRAPPED_SOL, WALLET], &[1]);
-    let raydium: Key = bs58::decode(RAYDIUM).into_vec().unwrap().try_into().unwrap();
-    let mut accounts = vec![POOL; 16];
-    accounts.push(WALLET);
-    draft.asks(raydium, &accounts, &[9]);
+    let mut draft = with_temporary(RENT);
     draft.calls(TOKEN, &[MINE, THEIRS, WALLET], &transfer(100));
     draft.calls(TOKEN, &[POOL, TEMPORARY, OTHER], &transfer(2 * SOL));
     draft.token(POOL, WRAPPED_SOL, Some(OTHER), [Some(2 * SOL), Some(0)]);

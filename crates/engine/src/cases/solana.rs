@@ -82,7 +82,7 @@ impl SolanaStage<'_> {
             signature: [0; 64],
             tokens: tokens.collect(),
             transaction: books.transaction(payer, instructions),
-            block: None,
+            block: cases::block(case)?,
         })
     }
 

@@ -22,6 +22,11 @@ pub const MEMO_V1: Key = hex!("054a5350f85dc882d614a55672788a296ddf1eababd0a6067
 /// So11111111111111111111111111111111111111112
 pub const WRAPPED_SOL: Key = hex!("069b8857feab8184fb687f634618c035dac439dc1aeb3b5598a0f00000000001");
 
+/// More than this is not a tip to whoever puts a transaction into a block.
+pub const TIP_LAMPORTS_MAX: u64 = 5_000_000;
+/// A token account is made with less, whatever extensions it has.
+pub const TOKEN_RENT_LAMPORTS_MAX: u64 = 5_000_000;
+
 /// What an instruction of these programs does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InstructionEffect {

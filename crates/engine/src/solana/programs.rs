@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use alloy_primitives::U256;
 
-use super::instructions::{InstructionEffect, SYSTEM, WRAPPED_SOL};
+use super::instructions::{InstructionEffect, SYSTEM, TOKEN_RENT_LAMPORTS_MAX, WRAPPED_SOL};
 use super::json::Instruction;
 use super::movements::Flow;
-use super::scene::{SolanaScene, TIP_LAMPORTS_MAX};
+use super::scene::SolanaScene;
 use super::{Key, instructions};
 use crate::asset::{Asset, Seen};
 use crate::category::{Category, Nature, Presence};
@@ -186,7 +186,7 @@ fn is_mixed(scene: &SolanaScene<'_>, rules: &Rules, matched: &[Match<'_>]) -> bo
     let is_rent = |flow: &Flow| {
         !flow.comes_in
             && flow.asset == Asset::Native
-            && flow.amount <= TIP_LAMPORTS_MAX
+            && flow.amount <= TOKEN_RENT_LAMPORTS_MAX
             && opened.contains(&flow.account)
     };
     scene.handed_over.iter().any(|account| !inside.given.contains(account))

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use alloy_primitives::U256;
 
-use super::instructions::{self, InstructionEffect};
+use super::instructions::{self, InstructionEffect, TIP_LAMPORTS_MAX};
 use super::json::{Instruction, SolanaTransaction};
 use super::movements::{Flow, Ledger, Rent};
 use super::{Key, SolanaFacts};
@@ -40,8 +40,6 @@ pub struct SolanaScene<'a> {
 
 /// The largest accounts that protocols open for a user, such as positions with many bins, keep less.
 const RENT_LAMPORTS_MAX: u64 = 100_000_000;
-/// Lamports; more than this is not a tip.
-pub const TIP_LAMPORTS_MAX: u64 = 5_000_000;
 /// An integrator takes at most one part in this many of what moved.
 const FEE_SHARE: u64 = 50;
 

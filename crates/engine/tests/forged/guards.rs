@@ -1,5 +1,7 @@
 //! What a hostile contract may put beside, or in the way of, something that is true.
 
+use std::sync::LazyLock;
+
 use super::*;
 
 /// The router of Uniswap v2, and its pair of DAI and USDC.
@@ -18,9 +20,10 @@ fn bought(dai: u64) -> Vec<Log> {
     vec![moved(USDC, PAIR, WALLET, AMOUNT), swapped]
 }
 
+static KNOWLEDGE: LazyLock<Knowledge> = LazyLock::new(|| Knowledge::embedded().expect("embedded packs load"));
+
 fn read(facts: EvmFacts) -> Classification {
-    let knowledge = Knowledge::embedded().expect("embedded packs load");
-    classified(facts, &question(), &knowledge).expect("it is the wallet's")
+    classified(facts, &question(), &KNOWLEDGE).expect("it is the wallet's")
 }
 
 /// A stranger's contract trades for the wallet, and gives somebody a part of what it got for that.
