@@ -146,9 +146,9 @@ fn remainders(scene: &Scene<'_>, left: &mut [U256], parts: &mut [Part]) -> LegSe
     for (at, (leg, left)) in scene.legs.iter().zip(left).enumerate().take(LEGS_MAX) {
         let most = parts.iter_mut().filter(|part| part.leg == at).max_by_key(|part| part.amount);
         let moved = || scene.moved(leg.direction, leg.asset).iter();
-        let is_rounding = *left <= dust(leg.amount) && !moved().any(|own| own.amount == *left);
+        let is_rounding = || *left <= dust(leg.amount) && !moved().any(|own| own.amount == *left);
         match most {
-            Some(part) if left.is_zero() || is_rounding => {
+            Some(part) if left.is_zero() || is_rounding() => {
                 part.amount = part.amount.saturating_add(*left);
                 *left = U256::ZERO;
             }

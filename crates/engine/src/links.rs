@@ -12,8 +12,8 @@ pub struct Links {
 
 impl Links {
     /// `is_hub` names contracts that everybody passes through, such as the wrapper of the native coin: they link nobody.
-    pub fn of(movements: &[Movement], wallet: Account, is_hub: impl Fn(Account) -> bool) -> Self {
-        let ends = || movements.iter().map(ends);
+    pub fn of(movements: &[&Movement], wallet: Account, is_hub: impl Fn(Account) -> bool) -> Self {
+        let ends = || movements.iter().copied().map(ends);
         let mut accounts: Vec<Account> = ends().flat_map(|(from, to)| [from, to]).flatten().collect();
         accounts.sort_unstable();
         accounts.dedup();

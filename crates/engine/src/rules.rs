@@ -17,7 +17,7 @@ pub mod solana;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use alloy_primitives::map::{AddressMap, AddressSet, B256Map, SelectorMap};
+use alloy_primitives::map::{AddressMap, AddressSet, B256Map, B256Set, SelectorMap};
 use alloy_primitives::{Address, B256, Selector};
 
 use compile::{AccrualRule, ActorRule, CallRule, EventRule, NftRule, ProofRule, RebaseRule, SupplyRule};
@@ -140,6 +140,8 @@ pub struct ChainRules {
     fees: Vec<u32>,
     /// How listed contracts vouch for others.
     proofs: Vec<ProofRule>,
+    /// Of all of them: by these logs a contract is noticed that somebody may vouch for.
+    proof_topics: B256Set,
     /// Contracts whose NFTs are logged otherwise than ERC-721 asks.
     nfts: BTreeMap<Address, Arc<NftRule>>,
     /// Tokens that log mints and burns otherwise than ERC-20 asks.
@@ -237,6 +239,11 @@ impl ChainRules {
         &self.proofs
     }
 
+    /// Whether some contract that logs this may be vouched for.
+    pub fn notices(&self, topic0: &B256) -> bool {
+        self.proof_topics.contains(topic0)
+    }
+
     /// Whether the symbol belongs to another contract.
     pub fn symbol_collides(&self, symbol: &str, contract: Address) -> bool {
         !self.canonical_symbols.is_empty()
@@ -267,6 +274,7 @@ impl ChainRules {
     fn index(&mut self) {
         self.contracts.index();
         self.accounts.index();
+        self.proof_topics = self.proofs.iter().flat_map(|rule| &rule.topics).copied().collect();
         let placed = self.factories.iter().flat_map(|factory| factory.fees.iter().enumerate());
         let mut placed: Vec<(usize, u32)> = placed.map(|(place, fee)| (place, *fee)).collect();
         placed.sort_unstable();

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use alloy_primitives::{Address, Selector};
 
 use super::InternalValue;
+use super::json::Log;
 use super::scene::EvmScene;
 use crate::asset::Account;
 use crate::needs::{Need, unknown_tokens};
@@ -75,12 +76,14 @@ pub(crate) fn questions(scene: &EvmScene<'_>) -> Vec<Need> {
             Proof::Answer { .. } | Proof::Code { .. } => {}
         }
     };
+    let is_noticed = |log: &&Log| log.topic0().is_some_and(|topic0| scene.known.notices(&topic0));
+    let noticed: Vec<&Log> = facts.contract_logs().filter(is_noticed).collect();
     let called = facts.transaction.to.zip(facts.transaction.input.first_chunk::<4>().map(Selector::from));
     for rule in proofs {
         if let Some((contract, _)) = called.filter(|(_, selector)| rule.selectors.contains(selector)) {
             ask(rule, contract);
         }
-        let logs = facts.contract_logs().filter(|log| log.topic0().is_some_and(|topic0| rule.topics.contains(&topic0)));
+        let logs = noticed.iter().filter(|log| log.topic0().is_some_and(|topic0| rule.topics.contains(&topic0)));
         logs.for_each(|log| ask(rule, log.address));
     }
     let asked = facts.vouched.len().saturating_add(facts.codes.len());
