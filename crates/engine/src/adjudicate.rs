@@ -12,6 +12,7 @@ use crate::belief::{clipped, is_believed};
 use crate::category::{Category, Legs, Rank};
 use crate::confidence::{self, Weighing};
 use crate::legs::{Direction, LEGS_MAX, Leg};
+use crate::on_the_way::kept_or_added;
 use crate::opinion::{Opinion, Source, Strength};
 use crate::passed_on::{FEE_SHARE, passed_on};
 use crate::question::Question;
@@ -78,6 +79,8 @@ pub fn adjudicate(scene: &Scene<'_>, heard: Opinions, question: &Question) -> Re
     let moved = scene.own().len();
     doubts.extend((moved > MoveSet::MAX).then_some(Doubt::TooManyMovements(moved)));
     doubts.extend(passed_on(scene, &claims, &allocation.parts).map(Doubt::PassedOn));
+    let on_the_way = kept_or_added(scene, &claims, &allocation.parts);
+    doubts.extend(on_the_way.map(|(direction, account)| Doubt::OnTheWay(direction, account)));
     if is_mixed {
         doubts.push(Doubt::Mixed);
     }
@@ -202,7 +205,10 @@ struct Claim<'a> {
 fn full(scene: &Scene<'_>, opinion: &Opinion) -> LegSet {
     let mut legs = LegSet::EMPTY;
     for at in opinion.explains.legs().iter() {
-        let is_whole = |leg: &Leg| opinion.explains.of(at).saturating_add(dust(leg.amount)) >= leg.amount;
+        let is_whole = |leg: &Leg| {
+            let explained = opinion.explains.of(at);
+            explained >= leg.amount || explained.saturating_add(dust(leg.amount)) >= leg.amount
+        };
         if scene.legs.get(at).is_some_and(is_whole) {
             legs.insert(at);
         }
@@ -370,13 +376,14 @@ fn is_passed_on<'a>(scene: &Scene<'_>, at: usize, leg: &Leg, mut claims: impl It
 }
 
 /// Contracts that packs vouch for state what was given and what came back, each to the last digit: native coin that no node
-/// could show cannot be part of it.
+/// could show cannot be part of it. Nor is it beside it, where no other contract was called or logged that may have paid some.
 fn is_stated(scene: &Scene<'_>, claims: &[Opinion]) -> bool {
     let has = |direction| scene.legs.iter().any(|leg| leg.direction == direction);
     let states = |claim: &Opinion, at: usize, leg: &Leg| {
         claim.strength == Strength::Verified && claim.explains.stated(at) == Some(leg.amount)
     };
     scene.legs.len() <= LEGS_MAX
+        && scene.ground.is_among_known(&scene.movements, scene.wallet)
         && has(Direction::Out)
         && has(Direction::In)
         && scene.legs.iter().enumerate().all(|(at, leg)| claims.iter().any(|claim| states(claim, at, leg)))

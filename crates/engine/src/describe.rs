@@ -5,6 +5,7 @@ mod words;
 use crate::asset::Account;
 use crate::category::Category;
 use crate::classification::{AssetLeg, Assets};
+use crate::legs::Direction;
 use crate::scene::Doubt;
 use crate::treatment::Treatment;
 
@@ -214,6 +215,8 @@ pub fn doubt(doubt: &Doubt) -> String {
         Doubt::HandedOver => "The wallet, or an account of it, was given to somebody else.".to_owned(),
         Doubt::Mixed => "Beside what is known, the transaction moved something with somebody else.".to_owned(),
         Doubt::PassedOn(account) => format!("More than a tenth of what was traded went to {account}, which gave nothing for it: look whether it is a fee, or a payment of its own."),
+        Doubt::OnTheWay(Direction::Out, account) => format!("More than a tenth of what went out by way of {account} stayed there, and no list knows that contract: look whether it was paid."),
+        Doubt::OnTheWay(Direction::In, account) => format!("More than a tenth of what came in by way of {account} was its own, and no list knows that contract: look whether it paid the wallet."),
         Doubt::Confidential => "A confidential transfer took part: its amounts are hidden on chain.".to_owned(),
         Doubt::Unsettled => "The chain alone does not decide what this comes to. Look at the protocol's own record of this position.".to_owned(),
         Doubt::AnothersPosition(other) => format!("The protocol names {other} as the owner, sender or recipient, and not this wallet: between two people it is a payment or a receipt. Where both are yours, name it in `own_wallets`."),

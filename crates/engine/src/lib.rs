@@ -30,6 +30,7 @@ pub mod knowledge;
 pub mod legs;
 pub mod links;
 pub mod needs;
+mod on_the_way;
 pub mod opinion;
 mod passed_on;
 pub mod policy;

@@ -6,14 +6,14 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use alloy_primitives::{U256, hex};
+use alloy_primitives::{Address, U256, hex};
 
 use crate::asset::{Account, Asset, Movement, Seen};
 use crate::block::Block;
 use crate::category::Category;
 use crate::chain::Chain;
 use crate::classification::Called;
-use crate::evm::{EvmFacts, InternalValue, vouched};
+use crate::evm::{EvmFacts, InternalValue, pools, vouched};
 use crate::hash::TxHash;
 use crate::legs::{Direction, Leg, position};
 use crate::links::Links;
@@ -31,6 +31,8 @@ const DISCRIMINATOR_BYTES: usize = 8;
 const SELECTOR_BYTES: usize = 4;
 /// Programs that are named where nothing is known of them.
 const PROGRAMS_NAMED_MAX: usize = 3;
+/// Up to so many movements it costs less to look at each than to compare assets in their order.
+const FEW_MOVEMENTS: usize = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
@@ -63,6 +65,8 @@ pub enum Doubt {
     Mixed,
     /// More of what was traded than a fee went to this account, which gave nothing.
     PassedOn(Account),
+    /// Of what was put somewhere, or came back, this account that nobody lists kept more than a fee, or added it.
+    OnTheWay(Direction, Account),
     /// Balances that only their owners can read.
     Confidential,
     /// What it comes to is decided in another transaction.
@@ -172,6 +176,12 @@ impl Scene<'_> {
 
     fn moved_range(&self, direction: Direction, asset: Asset) -> Range<usize> {
         let own = self.own();
+        if own.len() <= FEW_MOVEMENTS {
+            let is_it = |own: &Own| own.direction == direction && own.asset == asset;
+            let start = own.iter().position(is_it).unwrap_or(own.len());
+            let length = own.iter().skip(start).take_while(|own| is_it(own)).count();
+            return start..start.saturating_add(length);
+        }
         let start = own.partition_point(|own| (own.direction, own.asset) < (direction, asset));
         let from_here = own.get(start..).unwrap_or_default();
         let length = from_here.partition_point(|own| (own.direction, own.asset) == (direction, asset));
@@ -223,7 +233,7 @@ impl Scene<'_> {
             let is_own =
                 |asset| [Direction::Out, Direction::In].iter().any(|way| position(&self.legs, *way, asset).is_some());
             let counts = |m: &&Movement| is_own(m.asset) || self.is_listed(m.asset);
-            let movements: Vec<Movement> = self.movements.iter().filter(counts).copied().collect();
+            let movements: Vec<&Movement> = self.movements.iter().filter(counts).collect();
             Links::of(&movements, self.wallet, is_hub)
         })
     }
@@ -319,6 +329,31 @@ impl Ground<'_> {
     pub fn shows_coin(&self) -> bool {
         let Self::Evm { facts, .. } = self else { return true };
         matches!(facts.internal, InternalValue::Traced { .. } | InternalValue::NotAsked)
+    }
+
+    /// Whether every movement of the coin is known, and an account that holds something is the contract that does so. On Solana each program keeps what
+    /// it holds in accounts of its own.
+    pub fn tells_who_holds(&self) -> bool {
+        matches!(self, Self::Evm { .. }) && self.shows_coin()
+    }
+
+    /// Whether a listed factory made the account as a pool.
+    pub fn is_pool(&self, account: Account, movements: &[Movement]) -> bool {
+        match self {
+            Self::Evm { known, .. } => account.evm().is_some_and(|pool| pools::is_made(known, movements, pool)),
+            Self::Solana { .. } => false,
+        }
+    }
+
+    /// Whether nobody was called or logged but the wallet itself, and contracts that are known: listed ones, canonical tokens, and pools that prove their
+    /// factory.
+    pub fn is_among_known(&self, movements: &[Movement], wallet: Account) -> bool {
+        let Self::Evm { facts, known } = self else { return true };
+        let is_known = |contract: Address| {
+            wallet == contract.into() || known.is_on_list(contract) || pools::is_made(known, movements, contract)
+        };
+        let called = facts.transaction.to.into_iter();
+        called.chain(facts.contract_logs().map(|log| log.address)).all(is_known)
     }
 
     /// As much coin as whoever submits or arranges a trade may get for it.
