@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, Bytes, U64, U160, U256, address, hex, keccak256};
 use engine::evm::code::Code;
+use engine::evm::erc20::TRANSFER;
 use engine::evm::json::Log;
 use engine::evm::movements::{APPROVAL, TRANSFER_SINGLE};
 use engine::evm::trace::InternalTransfer;
@@ -497,8 +498,10 @@ fn the_coin_and_its_wrapper_are_one_only_where_as_much_comes_back_and_the_wrappe
     };
     let read = |logs: Vec<Log>, (from, paid): (Address, u64)| {
         let mut facts = facts::of(WALLET, STRANGER, logs);
+        // What is unwrapped leaves the wrapper before it is passed on.
+        let unwrapped = InternalTransfer { from: wrapper, to: STRANGER, value: U256::from(AMOUNT) };
         let transfer = InternalTransfer { from, to: WALLET, value: U256::from(paid) };
-        facts.internal = InternalValue::Traced { transfers: vec![transfer], failed: false };
+        facts.internal = InternalValue::Traced { transfers: vec![unwrapped, transfer], failed: false };
         let answer = classified(facts, &question(), &knowledge).expect("it is the wallet's");
         (answer.category, answer.needs_review)
     };

@@ -202,3 +202,129 @@ fn bytes_that_name_nobody_leave_a_bridge_to_a_person() {
         assert!(read(nobody).1, "{nobody:?}");
     }
 }
+
+/// A stranger's contract sends a little of what the wallet gave it over a bridge, to the wallet on another chain, and keeps the rest.
+#[test]
+fn what_a_stranger_keeps_on_the_way_to_a_protocol_is_looked_at() {
+    let bridge = address!("609c690e8F7D68a59885c9132e812eEbDaAf0c9e");
+    let read = |kept: u64, keeper: Address| {
+        let words = [U256::from(AMOUNT), U256::from_be_bytes(WALLET.into_word().0)];
+        let words = words.into_iter().chain([1, 0, 0, 0].map(U256::from)).map(|word| word.to_be_bytes::<32>());
+        let sent = Log {
+            address: bridge,
+            topics: vec![keccak256("TokensSent(uint256,bytes32,uint256,bytes32,uint256,uint8)")],
+            data: words.collect::<Vec<_>>().concat().into(),
+            log_index: None,
+        };
+        let mut logs = vec![moved(USDC, WALLET, STRANGER, AMOUNT), moved(USDC, STRANGER, bridge, AMOUNT - kept), sent];
+        if kept > 0 && keeper != STRANGER {
+            logs.push(moved(USDC, STRANGER, keeper, kept));
+        }
+        let answer = read(facts::of(WALLET, STRANGER, logs));
+        (answer.category, answer.needs_review, answer.review_note.unwrap_or_default())
+    };
+    for fee in [0, AMOUNT / 100, AMOUNT / 10] {
+        assert_eq!(read(fee, STRANGER), (Category::BridgeOut, false, String::new()), "a fee of {fee}");
+    }
+    for kept in [AMOUNT / 10 + 1, AMOUNT - 1] {
+        for keeper in [STRANGER, THIRD] {
+            let (_, needs_review, note) = read(kept, keeper);
+            assert!(needs_review && note.contains(&Account::from(keeper).to_string()), "{kept} kept by {keeper}");
+        }
+    }
+}
+
+/// A bridge pays a little to a stranger's contract in the wallet's name, which pays the wallet much more.
+#[test]
+fn what_a_stranger_adds_on_the_way_back_is_looked_at() {
+    let bridge = address!("3666f603Cc164936C1b87e207F36BEBa4AC5f18a");
+    let read = |added: u64, payer: Address| {
+        let data = [U256::from(AMOUNT - added), U256::ZERO].map(|word| word.to_be_bytes::<32>());
+        let withdrew = Log {
+            address: bridge,
+            topics: vec![
+                keccak256("Withdrew(bytes32,address,uint256,bytes32)"),
+                B256::repeat_byte(7),
+                WALLET.into_word(),
+            ],
+            data: data.concat().into(),
+            log_index: None,
+        };
+        let mut logs =
+            vec![withdrew, moved(USDC, bridge, STRANGER, AMOUNT - added), moved(USDC, STRANGER, WALLET, AMOUNT)];
+        if added > 0 && payer != STRANGER {
+            logs.push(moved(USDC, payer, STRANGER, added));
+        }
+        let answer = read(facts::of(WALLET, STRANGER, logs));
+        (answer.category, answer.needs_review, answer.review_note.unwrap_or_default())
+    };
+    assert_eq!(read(0, STRANGER), (Category::BridgeIn, false, String::new()));
+    for added in [AMOUNT / 10 + 1, AMOUNT - 1] {
+        for payer in [STRANGER, THIRD] {
+            let (_, needs_review, note) = read(added, payer);
+            assert!(needs_review && note.contains(&Account::from(payer).to_string()), "{added} added by {payer}");
+        }
+    }
+}
+
+/// No node traces, and listed contracts state all that the logs show. Whoever else was called, or logged, may have paid coin beside.
+#[test]
+fn stated_amounts_prove_that_no_coin_moved_only_among_known_contracts() {
+    let vault = address!("83F20F44975D03b1b09e64809B757c47f942BEeA");
+    let read = |called: Address, beside: Option<Address>| {
+        let deposit = Log {
+            address: vault,
+            topics: vec![keccak256("Deposit(address,address,uint256,uint256)"), WALLET.into_word(), WALLET.into_word()],
+            data: [U256::from(AMOUNT), U256::from(AMOUNT / 2)].map(|word| word.to_be_bytes::<32>()).concat().into(),
+            log_index: None,
+        };
+        let mut logs =
+            vec![moved(DAI, WALLET, vault, AMOUNT), moved(vault, Address::ZERO, WALLET, AMOUNT / 2), deposit];
+        logs.extend(beside.map(|other| Log {
+            address: other,
+            topics: vec![B256::repeat_byte(9)],
+            data: Bytes::new(),
+            log_index: None,
+        }));
+        let answer = read(untraced(called, 150_000, vec![1; 4], logs));
+        (answer.category, answer.needs_review)
+    };
+    assert_eq!(read(vault, None), (Category::VaultDeposit, false));
+    assert!(read(STRANGER, None).1, "a stranger was called");
+    assert!(read(vault, Some(STRANGER)).1, "a stranger logged");
+}
+
+/// All that moved is an NFT that a stranger's collection made for the wallet, which called and gave nothing.
+#[test]
+fn a_free_mint_is_free_only_where_nothing_else_moved() {
+    let item = |to: Address| {
+        let word = |address: Address| address.into_word();
+        let topics = vec![TRANSFER, word(Address::ZERO), word(to), B256::from(U256::from(7))];
+        Log { address: TOKEN, topics, data: Bytes::new(), log_index: None }
+    };
+    let listed = address!("C36442b4a4522E871399CD717aBDD847Ab11FE88");
+    let read = |from: Address, logs: Vec<Log>, change: &dyn Fn(&mut EvmFacts)| {
+        let mut facts = facts::of(from, STRANGER, logs);
+        change(&mut facts);
+        let answer = read(facts);
+        (answer.category, answer.needs_review)
+    };
+    let nothing = |_: &mut EvmFacts| {};
+    assert_eq!(read(WALLET, vec![item(WALLET), item(WALLET)], &nothing), (Category::NftMint, false));
+    let paid = |facts: &mut EvmFacts| facts.transaction.value = U256::ONE;
+    assert!(read(WALLET, vec![item(WALLET)], &paid).1, "something was given");
+    let coin = |facts: &mut EvmFacts| {
+        let transfers = vec![InternalTransfer { from: STRANGER, to: WALLET, value: U256::from(AMOUNT) }];
+        facts.internal = InternalValue::Traced { transfers, failed: false };
+    };
+    assert!(read(WALLET, vec![item(WALLET)], &coin).1, "coin came with it");
+    let untraced = |facts: &mut EvmFacts| facts.internal = InternalValue::Untraceable;
+    assert!(read(WALLET, vec![item(WALLET)], &untraced).1, "coin may have come with it");
+    assert!(
+        read(WALLET, vec![item(WALLET), moved(USDC, STRANGER, WALLET, AMOUNT)], &nothing).1,
+        "a payment came with it"
+    );
+    assert!(read(WALLET, vec![item(WALLET), moved(USDC, STRANGER, THIRD, AMOUNT)], &nothing).1, "somebody was paid");
+    assert!(read(WALLET, vec![Log { address: listed, ..item(WALLET) }], &nothing).1, "a position of a protocol");
+    assert!(read(WALLET, vec![item(WALLET), item(THIRD)], &nothing).1, "somebody else got one");
+}
