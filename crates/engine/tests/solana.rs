@@ -427,6 +427,19 @@ fn a_salary_beside_a_loan_is_no_loan() {
     }
 }
 
+/// A known program is asked for a loan and calls nothing; the payer's account is among those that it is given.
+#[test]
+fn a_program_that_calls_nothing_makes_nobody_pay() {
+    let (program, data, accounts) = loan();
+    let mut draft = Draft::of_wallet(0);
+    draft.token(MINE, MINT, Some(WALLET), [Some(0), Some(1_000_000)]);
+    draft.token(THEIRS, MINT, Some(OTHER), [Some(1_000_000), Some(0)]);
+    draft.asks(program, &[accounts.as_slice(), &[THEIRS]].concat(), &data);
+    draft.asks(TOKEN, &[THEIRS, MINE, OTHER], &transfer(1_000_000));
+    let answer = draft.read();
+    assert!(answer.needs_review && answer.taxable.is_none(), "{:?}", answer.description);
+}
+
 /// So little that it could be taken for a tip.
 const LITTLE: u64 = 4_900_000;
 /// One of the accounts that take tips for a place in a block.

@@ -206,6 +206,8 @@ struct Inside {
     parties: BTreeSet<Key>,
     /// Accounts that they are given, used or not.
     given: BTreeSet<Key>,
+    /// Those of instructions that call nothing. Such a program may find what the wallet paid into an account of its own before; it makes nobody pay.
+    filled: BTreeSet<Key>,
 }
 
 impl Inside {
@@ -223,7 +225,8 @@ impl Inside {
         };
         let outermost = all.iter().filter(|instruction| instruction.depth == 1);
         let outer = outermost.filter(is_whole).map(|instruction| instruction.outer).collect();
-        let (mut called, mut parties, mut given) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        let (mut called, mut parties) = (BTreeSet::new(), BTreeSet::new());
+        let (mut given, mut filled) = (BTreeSet::new(), BTreeSet::new());
         // Accounts that are made for a program are its own, whether or not it calls anything.
         let programs: BTreeSet<Key> = matched.iter().map(|(_, instruction)| instruction.program).collect();
         let made = all.iter().filter_map(instructions::created_for).filter(|(_, owner)| programs.contains(owner));
@@ -237,22 +240,24 @@ impl Inside {
                 .collect();
             called.insert(at);
             called.extend(below.iter().map(|(at, _)| *at));
-            // A program that calls nothing moves what it was given itself.
-            let own = below.is_empty().then_some(&instruction.accounts);
-            let of_below = below.iter().map(|(_, other)| &other.accounts);
-            parties.extend(own.into_iter().chain(of_below).flatten().copied());
+            if below.is_empty() {
+                filled.extend(instruction.accounts.iter().copied());
+            }
+            parties.extend(below.iter().flat_map(|(_, other)| &other.accounts).copied());
             given.extend(instruction.accounts.iter().copied());
         }
         // It is named wherever something is made, and stands for whoever mints or burns.
         parties.remove(&SYSTEM);
-        Self { called, outer, parties, given }
+        filled.remove(&SYSTEM);
+        Self { called, outer, parties, given, filled }
     }
 
     /// Whether the other side of the flow has a part in them. An NFT is often put into escrow first, by an instruction of its own.
     fn takes(&self, flow: &Flow) -> bool {
         let is_escrow = flow.asset.is_nft() && !flow.comes_in;
         let accounts = if is_escrow { &self.given } else { &self.parties };
-        accounts.contains(&flow.account) || accounts.contains(&flow.party)
+        let is_one = |accounts: &BTreeSet<Key>| accounts.contains(&flow.account) || accounts.contains(&flow.party);
+        is_one(accounts) || !flow.comes_in && is_one(&self.filled)
     }
 
     fn did(&self, flow: &Flow) -> bool {
