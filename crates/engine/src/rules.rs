@@ -27,8 +27,8 @@ pub use file::EVERY_CHAIN;
 use file::{DepositRow, Derive, PackFile, TransferDirection};
 use filter::PrefixFilter;
 pub use known::{Known, ProvedContracts, open_pack};
-pub use load::Lists;
 use load::Loader;
+pub use load::{Checks, Extent, Lists};
 use solana::SolanaRules;
 
 use crate::asset::{Account, Asset};
@@ -284,7 +284,13 @@ impl ChainRules {
 }
 
 impl Rules {
+    /// The embedded packs as far as readings need them.
     pub fn embedded() -> Result<Self, Vec<Fault>> {
+        Self::within(embedded::PROTOCOLS, Extent { checks: Checks::LeftOut, ..Extent::default() })
+    }
+
+    /// The same with their cases, recorded readings and surfaces.
+    pub fn embedded_with_checks() -> Result<Self, Vec<Fault>> {
         Self::of(embedded::PROTOCOLS)
     }
 
@@ -295,11 +301,11 @@ impl Rules {
 
     /// These packs and no others; one fault refuses them all, so nothing is half loaded.
     pub fn of(packs: &[(&str, &str)]) -> Result<Self, Vec<Fault>> {
-        Self::with_lists(packs, Lists::Whole)
+        Self::within(packs, Extent::default())
     }
 
-    pub fn with_lists(packs: &[(&str, &str)], lists: Lists) -> Result<Self, Vec<Fault>> {
-        Loader::new(lists).load(packs, embedded::TOKENS)
+    pub fn within(packs: &[(&str, &str)], extent: Extent) -> Result<Self, Vec<Fault>> {
+        Loader::new(extent).load(packs, embedded::TOKENS)
     }
 
     pub fn events(&self, topic0: &B256) -> &[EventRule] {

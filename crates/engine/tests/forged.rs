@@ -11,7 +11,7 @@ mod guards;
 mod proofs;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use alloy_primitives::{Address, B256, Bytes, U64, U160, U256, address, hex, keccak256};
 use engine::evm::code::Code;
@@ -41,6 +41,8 @@ const DAI: Address = address!("6B175474E89094C44Da98b954EedeAC495271d0F");
 const AMOUNT: u64 = 1_234_567_890_123;
 /// Paid by another stranger beside.
 const BESIDE: u64 = 987_654_321_987;
+
+static KNOWLEDGE: LazyLock<Knowledge> = LazyLock::new(|| Knowledge::embedded().expect("embedded packs load"));
 
 /// With the policies that tax the least.
 fn question() -> Question {
@@ -221,11 +223,10 @@ fn listed(rules: &Rules, rule: &EventRule) -> Option<Address> {
 /// taxable is only what would show as a lie.
 #[test]
 fn nothing_is_untaxed_on_the_word_of_a_stranger() {
-    let knowledge = Knowledge::embedded().expect("embedded packs load");
     let mut tally = Tally::default();
-    for listener in listeners(&knowledge.rules) {
+    for listener in listeners(&KNOWLEDGE.rules) {
         let is_generic = !matches!(listener.rule.place, RulePlace::Role(_) | RulePlace::WrappedNative);
-        let emitters = [is_generic.then_some(STRANGER), listed(&knowledge.rules, &listener.rule)];
+        let emitters = [is_generic.then_some(STRANGER), listed(&KNOWLEDGE.rules, &listener.rule)];
         for (emitter, flow, caller, beside) in emitters
             .into_iter()
             .flatten()
@@ -239,7 +240,7 @@ fn nothing_is_untaxed_on_the_word_of_a_stranger() {
             let mut logs = flow.logs(AMOUNT);
             logs.extend(beside.map(|amount| moved(USDC, THIRD, WALLET, amount)));
             logs.push(forged(&listener, spoken));
-            let Some(answer) = classified(facts::of(caller, emitter, logs), &question(), &knowledge) else { continue };
+            let Some(answer) = classified(facts::of(caller, emitter, logs), &question(), &KNOWLEDGE) else { continue };
             let kind = kind_of(&answer, flow, emitter == STRANGER && beside.is_none());
             tally.count(kind, || {
                 let caller = if caller == WALLET { "the wallet" } else { "a third" };
@@ -254,8 +255,7 @@ fn nothing_is_untaxed_on_the_word_of_a_stranger() {
 /// The same of every call that means something at any contract: what was asked for is no proof of what was done.
 #[test]
 fn nothing_is_untaxed_by_the_name_of_a_call() {
-    let knowledge = Knowledge::embedded().expect("embedded packs load");
-    let rows = knowledge.rules.packs.iter().enumerate();
+    let rows = KNOWLEDGE.rules.packs.iter().enumerate();
     let rows = rows.flat_map(|(at, pack)| pack.file.call.iter().map(move |row| (at, pack, row)));
     let mut tally = Tally::default();
     for (at, pack, row) in rows {
@@ -272,7 +272,7 @@ fn nothing_is_untaxed_by_the_name_of_a_call() {
             logs.extend(beside.map(|amount| moved(USDC, THIRD, WALLET, amount)));
             let mut facts = facts::of(WALLET, STRANGER, logs);
             facts.transaction.input = asked(&rule, &shape, spoken);
-            let answer = classified(facts, &question(), &knowledge).expect("the wallet sent it");
+            let answer = classified(facts, &question(), &KNOWLEDGE).expect("the wallet sent it");
             let kind = kind_of(&answer, flow, beside.is_none());
             tally.count(kind, || format!("{}: {}, {}: {}", rule.id, flow.name, named(beside), answer.category.name()));
         }
@@ -293,13 +293,12 @@ fn vouched(rules: &Rules) -> Address {
 /// payment or a receipt for a person to look at; where that account is the wallet's own, or the wallet itself, it is what the rule says.
 #[test]
 fn what_is_another_persons_is_never_ones_own() {
-    let knowledge = Knowledge::embedded().expect("embedded packs load");
-    let vouched = vouched(&knowledge.rules);
+    let vouched = vouched(&KNOWLEDGE.rules);
     let mut read = 0;
-    for listener in listeners(&knowledge.rules).filter(|listener| !listener.rule.whose.is_empty()) {
+    for listener in listeners(&KNOWLEDGE.rules).filter(|listener| !listener.rule.whose.is_empty()) {
         let rule = &listener.rule;
         let emitter = match rule.place {
-            RulePlace::Role(_) => listed(&knowledge.rules, rule),
+            RulePlace::Role(_) => listed(&KNOWLEDGE.rules, rule),
             _ => Some(vouched),
         };
         let Some(emitter) = emitter else { continue };
@@ -326,7 +325,7 @@ fn what_is_another_persons_is_never_ones_own() {
             );
             log.data = data.into();
             let question = Question { own_wallets: own.to_vec(), ..question() };
-            classified(facts::of(WALLET, emitter, logs.iter().cloned().chain([log]).collect()), &question, &knowledge)
+            classified(facts::of(WALLET, emitter, logs.iter().cloned().chain([log]).collect()), &question, &KNOWLEDGE)
         };
         let as_own = |answer: &Option<Classification>| {
             answer.as_ref().is_some_and(|answer| answer.category == rule.means && !answer.needs_review)
@@ -351,7 +350,6 @@ fn what_is_another_persons_is_never_ones_own() {
 /// somebody else.
 #[test]
 fn a_deposit_that_somebody_else_made_is_a_receipt() {
-    let knowledge = Knowledge::embedded().expect("embedded packs load");
     // An address on the parent chain, as a rollup shows that of a contract.
     let aliased = |address: Address| {
         let number = |address: Address| U160::from_be_bytes(address.0.0);
@@ -365,7 +363,7 @@ fn a_deposit_that_somebody_else_made_is_a_receipt() {
             facts.transaction.input = Bytes::new();
             facts.transaction.value = U256::from(AMOUNT);
             facts.transaction.mint = Some(U256::from(AMOUNT));
-            let answer = classified(facts, &question(), &knowledge).expect("the wallet is paid");
+            let answer = classified(facts, &question(), &KNOWLEDGE).expect("the wallet is paid");
             let read = (answer.category, answer.needs_review);
             let right = if is_own { (Category::BridgeIn, false) } else { (Category::Transfer, true) };
             assert_eq!(read, right, "type {kind:#x} from {from}");
@@ -388,9 +386,8 @@ const SINCE_SMALL_REFUNDS: i64 = 1_750_000_000;
 /// Coin that a stranger pays inside, where no node can show it, is a doubt unless the gas leaves no room for it.
 #[test]
 fn gas_proves_only_what_it_leaves_no_room_for() {
-    let knowledge = Knowledge::embedded().expect("embedded packs load");
     let is_review =
-        |facts: EvmFacts| classified(facts, &question(), &knowledge).expect("it is the wallet's").needs_review;
+        |facts: EvmFacts| classified(facts, &question(), &KNOWLEDGE).expect("it is the wallet's").needs_review;
     let data = vec![1_u8; 100];
     let intrinsic = 21_000 + 16 * 100;
     assert!(!is_review(untraced(STRANGER, intrinsic, data.clone(), Vec::new())), "no code ran");
@@ -422,17 +419,16 @@ fn gas_proves_only_what_it_leaves_no_room_for() {
 /// A token that nobody lists may do anything in its `transfer`.
 #[test]
 fn only_listed_tokens_prove_that_a_token_call_moved_no_coin() {
-    let knowledge = Knowledge::embedded().expect("embedded packs load");
     let mut input = vec![0xa9, 0x05, 0x9c, 0xbb];
     input.extend([THIRD.into_word(), B256::from(U256::from(AMOUNT))].concat());
     for (token, is_proved) in [(USDC, true), (TOKEN, false)] {
         let logs = vec![moved(token, WALLET, THIRD, AMOUNT)];
-        let answer = classified(untraced(token, 60_000, input.clone(), logs.clone()), &question(), &knowledge);
+        let answer = classified(untraced(token, 60_000, input.clone(), logs.clone()), &question(), &KNOWLEDGE);
         let answer = answer.expect("it is the wallet's");
         assert_eq!((answer.category, answer.needs_review), (Category::Transfer, !is_proved), "{token}");
         let more =
             logs.into_iter().chain([moved(token, STRANGER, THIRD, AMOUNT)]).map(|log| Log { address: STRANGER, ..log });
-        let other = classified(untraced(token, 60_000, input.clone(), more.collect()), &question(), &knowledge);
+        let other = classified(untraced(token, 60_000, input.clone(), more.collect()), &question(), &KNOWLEDGE);
         assert!(other.expect("it is the wallet's").needs_review, "{token}: others logged too");
     }
 }
@@ -440,7 +436,6 @@ fn only_listed_tokens_prove_that_a_token_call_moved_no_coin() {
 /// A router that a pack lists swaps two canonical tokens, and no node can trace: only pools that prove their factory leave no room for coin.
 #[test]
 fn only_proved_pools_and_listed_tokens_prove_that_a_swap_paid_no_coin() {
-    let knowledge = Knowledge::embedded().expect("embedded packs load");
     // `swapExactTokensForTokens` at the router of Uniswap v2, whose pair of DAI and USDC this is.
     let router = address!("7a250d5630B4cF539739dF2C5dAcb4c659F2488D");
     let pair = address!("AE461cA67B15dc8dc81CE7615e0320dA1A9aB8D5");
@@ -458,7 +453,7 @@ fn only_proved_pools_and_listed_tokens_prove_that_a_swap_paid_no_coin() {
     };
     let is_review = |to: Address, logs: Vec<Log>| {
         let facts = untraced(to, 150_000, input.clone(), logs);
-        classified(facts, &question(), &knowledge).expect("it is the wallet's").needs_review
+        classified(facts, &question(), &KNOWLEDGE).expect("it is the wallet's").needs_review
     };
     assert!(!is_review(router, swap(pair, USDC)));
     assert!(is_review(router, swap(STRANGER, USDC)), "a stranger's pool may pay coin");
@@ -474,11 +469,10 @@ fn only_proved_pools_and_listed_tokens_prove_that_a_swap_paid_no_coin() {
 /// A stranger's contract moves the wallet's tokens to an account of an exchange: what for is not known.
 #[test]
 fn an_exchange_is_no_shield_for_what_a_stranger_does() {
-    let knowledge = Knowledge::embedded().expect("embedded packs load");
     let exchange = address!("28C6c06298d514Db089934071355E5743bf21d60");
     let read = |to: Address| {
         let logs = vec![moved(USDC, WALLET, exchange, AMOUNT)];
-        let answer = classified(facts::of(WALLET, to, logs), &question(), &knowledge).expect("it is the wallet's");
+        let answer = classified(facts::of(WALLET, to, logs), &question(), &KNOWLEDGE).expect("it is the wallet's");
         (answer.category, answer.needs_review)
     };
     assert_eq!(read(USDC), (Category::CexDeposit, false));
@@ -488,7 +482,6 @@ fn an_exchange_is_no_shield_for_what_a_stranger_does() {
 /// The wallet gives wrapped coin to somebody and gets coin back.
 #[test]
 fn the_coin_and_its_wrapper_are_one_only_where_as_much_comes_back_and_the_wrapper_says_so() {
-    let knowledge = Knowledge::embedded().expect("embedded packs load");
     let wrapper = address!("C02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2");
     let withdrawn = |address: Address, by: Address, amount: u64| Log {
         address,
@@ -502,7 +495,7 @@ fn the_coin_and_its_wrapper_are_one_only_where_as_much_comes_back_and_the_wrappe
         let unwrapped = InternalTransfer { from: wrapper, to: STRANGER, value: U256::from(AMOUNT) };
         let transfer = InternalTransfer { from, to: WALLET, value: U256::from(paid) };
         facts.internal = InternalValue::Traced { transfers: vec![unwrapped, transfer], failed: false };
-        let answer = classified(facts, &question(), &knowledge).expect("it is the wallet's");
+        let answer = classified(facts, &question(), &KNOWLEDGE).expect("it is the wallet's");
         (answer.category, answer.needs_review)
     };
     let given = || moved(wrapper, WALLET, STRANGER, AMOUNT);
@@ -525,17 +518,16 @@ fn the_coin_and_its_wrapper_are_one_only_where_as_much_comes_back_and_the_wrappe
 /// Assets move between others in a transaction that the wallet sent.
 #[test]
 fn nothing_moved_only_where_nobody_speaks_of_the_wallet() {
-    let knowledge = Knowledge::embedded().expect("embedded packs load");
     let others = || moved(USDC, STRANGER, THIRD, AMOUNT);
     let read = |to: Address, logs: Vec<Log>, question: &Question| {
-        let answer = classified(facts::of(WALLET, to, logs), question, &knowledge).expect("it is the wallet's");
+        let answer = classified(facts::of(WALLET, to, logs), question, &KNOWLEDGE).expect("it is the wallet's");
         (answer.category, answer.needs_review)
     };
     let asked = question();
     assert_eq!(read(STRANGER, vec![others()], &asked), (Category::ContractCall, false));
     let unnamed = Question { wallet: None, ..question() };
     assert!(read(STRANGER, vec![others()], &unnamed).1, "the caller may be one of the others");
-    let told = classified(facts::of(WALLET, STRANGER, vec![others()]), &unnamed, &knowledge).expect("it is sent");
+    let told = classified(facts::of(WALLET, STRANGER, vec![others()]), &unnamed, &KNOWLEDGE).expect("it is sent");
     assert_eq!(told.parties, Some(vec![Account::from(STRANGER), Account::from(THIRD)]));
     // The wallet carried out what moved between others, or may spend what is another's: neither is a position of its own.
     let operated = Log {
@@ -554,7 +546,7 @@ fn nothing_moved_only_where_nobody_speaks_of_the_wallet() {
     assert!(read(STRANGER, vec![others(), credited.clone()], &asked).1, "a contract keeps something for the wallet");
     let in_data = Log { topics: vec![credited.topics[0]], data: WALLET.into_word().into(), ..credited };
     assert!(read(STRANGER, vec![others(), in_data], &asked).1);
-    let holders = knowledge.rules.packs.iter().filter(|pack| pack.file.holds_positions);
+    let holders = KNOWLEDGE.rules.packs.iter().filter(|pack| pack.file.holds_positions);
     let listed = holders.flat_map(|pack| pack.file.contracts.values()).filter_map(|chains| chains.get("ethereum"));
     let venue = listed.flatten().find_map(|text| Address::parse_checksummed(text.get_ref(), None).ok());
     let venue = venue.expect("some venue of positions is on Ethereum");
@@ -640,7 +632,6 @@ fn is_harmless(category: Category) -> bool {
 /// Calls packed into calls, more than anyone means: past the bound the answer is a review with the reason.
 #[test]
 fn more_calls_than_are_looked_at_end_in_a_review() {
-    let knowledge = Knowledge::embedded().expect("embedded packs load");
     let word = |value: usize| U256::from(value).to_be_bytes::<32>();
     let count = 400;
     let approve = [&keccak256("approve(address,uint256)")[..4], &[0_u8; 64]].concat();
@@ -653,23 +644,22 @@ fn more_calls_than_are_looked_at_end_in_a_review() {
     (0..count).for_each(|_| input.extend(&member));
     let mut facts = facts::of(WALLET, STRANGER, Vec::new());
     facts.transaction.input = Bytes::from(input);
-    let answer = classified(facts, &Question::default(), &knowledge).expect("the sender is a party");
+    let answer = classified(facts, &Question::default(), &KNOWLEDGE).expect("the sender is a party");
     assert!(answer.needs_review, "{answer:?}");
     assert!(answer.review_note.is_some_and(|note| note.contains("more calls")));
 }
 
 #[test]
 fn no_generic_rule_is_fooled_by_a_stranger() {
-    let knowledge = Knowledge::embedded().expect("embedded packs load");
     let is_generic =
         |listener: &Listener| !matches!(listener.rule.place, RulePlace::Role(_) | RulePlace::WrappedNative);
-    let generic: Vec<Listener> = listeners(&knowledge.rules).filter(is_generic).collect();
+    let generic: Vec<Listener> = listeners(&KNOWLEDGE.rules).filter(is_generic).collect();
     assert!(generic.len() >= 8, "{} generic rules", generic.len());
     let mut fooled = Vec::new();
     for listener in generic {
         for (staging, facts) in stagings(&listener) {
             let question = Question { wallet: Some(Account::from(WALLET)), explain: true, ..Question::default() };
-            let Some(answer) = classified(facts, &question, &knowledge) else { continue };
+            let Some(answer) = classified(facts, &question, &KNOWLEDGE) else { continue };
             let Classification { category, needs_review, .. } = answer;
             // A governance or delegation log moves nothing and books nothing.
             let moved = !answer.assets.sent.is_empty() || !answer.assets.received.is_empty();
@@ -684,10 +674,9 @@ fn no_generic_rule_is_fooled_by_a_stranger() {
 /// A token that nobody knows logs that it came from an exchange, a bridge or an airdrop. Whoever sent the transaction, it was not they.
 #[test]
 fn no_listed_account_is_impersonated_by_a_token() {
-    let knowledge = Knowledge::embedded().expect("embedded packs load");
     let mut fooled = Vec::new();
     let mut tried = 0;
-    for pack in &knowledge.rules.packs {
+    for pack in &KNOWLEDGE.rules.packs {
         for row in &pack.file.transfer {
             let chains = pack.file.contracts.get(row.with.get_ref()).expect("the role has contracts");
             let here = chains.get("ethereum").into_iter().chain(chains.get("every")).flatten();
@@ -696,7 +685,7 @@ fn no_listed_account_is_impersonated_by_a_token() {
                 for log in [transfer(account, WALLET), transfer(WALLET, account)] {
                     let facts = facts::of(THIRD, STRANGER, vec![log]);
                     let question = Question { wallet: Some(Account::from(WALLET)), ..Question::default() };
-                    let answer = classified(facts, &question, &knowledge).expect("the wallet is a party");
+                    let answer = classified(facts, &question, &KNOWLEDGE).expect("the wallet is a party");
                     if !answer.needs_review && !is_harmless(answer.category) {
                         fooled.push(format!("{}: {account}: {}", pack.id, answer.category.name()));
                     }

@@ -12,7 +12,7 @@ use engine::classification::Side;
 use engine::evm::erc20::TRANSFER;
 use engine::evm::json::Log;
 use engine::rules::abi::{Signature, encode};
-use engine::rules::{Known, Lists};
+use engine::rules::{Extent, Known, Lists};
 use engine::{Account, Category, Facts, Knowledge, Missing, Question, Rules, Treatments};
 use proptest::prelude::*;
 
@@ -221,7 +221,8 @@ fn without_lists_only_contracts_that_prove_others_are_known() {
     let pack =
         format!("{HEAD}vouches = [\"pool\", \"gauge\"]\n{CONTRACTS}{}", proof("gauge", "pool", "isGauge(address)"));
     let pool_is_known = |pack: &str| {
-        let rules = Rules::with_lists(&[("mine", pack)], Lists::LeftOut).expect("it loads");
+        let extent = Extent { lists: Lists::LeftOut, ..Extent::default() };
+        let rules = Rules::within(&[("mine", pack)], extent).expect("it loads");
         Known::from(rules.on("ethereum")).holds_role(POOL, 0, "pool")
     };
     assert!(pool_is_known(&pack), "it is asked about gauges");

@@ -13,7 +13,7 @@ use engine::evm::json::Log;
 use engine::evm::movements;
 use engine::evm::trace::InternalTransfer;
 use engine::evm::{BalanceChange, EvmFacts, InternalValue};
-use engine::{Block, Category, Chain, Facts, Knowledge, Missing, Question, Rules, Token};
+use engine::{Block, Category, Chain, Facts, Knowledge, Missing, Question, Token};
 
 const WALLET: Address = address!("00000000000000000000000000000000000000AA");
 const OTHER: Address = address!("00000000000000000000000000000000000000BB");
@@ -21,6 +21,8 @@ const TOKEN: Address = address!("00000000000000000000000000000000000000DD");
 const WETH: Address = address!("C02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2");
 const NATIVE_LOG: Address = address!("0000000000000000000000000000000000001010");
 const PUNKS: Address = address!("b47e3cd837dDF8e4c57F05d70Ab865de6e193BBB");
+
+static KNOWLEDGE: LazyLock<Knowledge> = LazyLock::new(|| Knowledge::embedded().unwrap());
 
 fn word(value: u64) -> B256 {
     B256::from(U256::from(value))
@@ -37,8 +39,7 @@ fn with(logs: Vec<Log>) -> EvmFacts {
 }
 
 fn movements(facts: &EvmFacts) -> Vec<Movement> {
-    static RULES: LazyLock<Rules> = LazyLock::new(|| Rules::embedded().unwrap());
-    movements::movements(facts, &RULES.on("ethereum").into())
+    movements::movements(facts, &KNOWLEDGE.rules.on("ethereum").into())
 }
 
 fn one(facts: &EvmFacts) -> (Asset, Address, Address, u64) {
@@ -187,8 +188,7 @@ fn a_system_transaction_that_deposits_nothing_is_a_call() {
         facts.transaction.kind = Some(U64::from(kind));
         // setL1BlockValuesEcotone()
         facts.transaction.input = Bytes::from_static(&[0x44, 0x0a, 0x5e, 0x20, 0, 0]);
-        let knowledge = Knowledge::embedded().unwrap();
-        let read = engine::read(&Facts::from(facts), &Question::default(), &knowledge, Missing::Accept);
+        let read = engine::read(&Facts::from(facts), &Question::default(), &KNOWLEDGE, Missing::Accept);
         let answer = read.unwrap().done().unwrap();
         assert_eq!((answer.category, answer.needs_review), (Category::ContractCall, false), "{:?}", answer.review_note);
     }
@@ -197,7 +197,6 @@ fn a_system_transaction_that_deposits_nothing_is_a_call() {
 /// A log that says it moves something of the wallet's, in a form that no standard has, is not nothing: a person looks at it.
 #[test]
 fn a_transfer_that_cannot_be_read_is_a_doubt_that_names_it() {
-    let knowledge = Knowledge::embedded().unwrap();
     let (from, to) = (OTHER.into_word(), WALLET.into_word());
     let transfer = "Transfer(address,address,uint256)";
     let batch = "TransferBatch(address,address,address,uint256[],uint256[])";
@@ -216,7 +215,7 @@ fn a_transfer_that_cannot_be_read_is_a_doubt_that_names_it() {
         let mut facts = with(vec![log]);
         let answer = |facts: &EvmFacts| {
             let facts = Facts::from(facts.clone());
-            engine::read(&facts, &Question::default(), &knowledge, Missing::Accept).unwrap().done().unwrap()
+            engine::read(&facts, &Question::default(), &KNOWLEDGE, Missing::Accept).unwrap().done().unwrap()
         };
         let said = answer(&facts);
         assert!(said.needs_review && said.review_note.is_some_and(|note| note.contains("Log 0 ")), "{what}");
@@ -229,14 +228,13 @@ fn a_transfer_that_cannot_be_read_is_a_doubt_that_names_it() {
 /// Without a trace only the balance tells whether coin came in. Where the account sent another transaction in the same block, that one may have sent it on.
 #[test]
 fn a_balance_that_did_not_change_proves_nothing_when_the_account_sent_twice() {
-    let knowledge = Knowledge::embedded().unwrap();
     let reviewed = |sent: Option<(u64, u64)>| {
         let mut facts = with(vec![log(OTHER, "Ping(uint256)", &[], &[word(7)])]);
         facts.internal = InternalValue::Untraceable;
         // One unit went for gas.
         let change = BalanceChange { before: Some(U256::from(1000)), after: Some(U256::from(999)), sent };
         facts.balances.insert(WALLET, change);
-        let read = engine::read(&Facts::from(facts), &Question::default(), &knowledge, Missing::Accept);
+        let read = engine::read(&Facts::from(facts), &Question::default(), &KNOWLEDGE, Missing::Accept);
         let answer = read.unwrap().done().unwrap();
         assert_eq!(answer.category, Category::ContractCall);
         answer.needs_review
@@ -250,7 +248,6 @@ fn a_balance_that_did_not_change_proves_nothing_when_the_account_sent_twice() {
 /// figure does not.
 #[test]
 fn what_came_back_is_proved_by_a_log_that_states_what_was_kept() {
-    let knowledge = Knowledge::embedded().unwrap();
     let (value, price) = (5_000_000_u64, 4_000_000_u64);
     let says_balance = |stated: u64| {
         let mut facts = with(vec![log(OTHER, "Paid(uint256)", &[], &[word(stated)])]);
@@ -260,7 +257,7 @@ fn what_came_back_is_proved_by_a_log_that_states_what_was_kept() {
         let after = U256::from(10_000_000 - price - 1);
         let change = BalanceChange { before: Some(U256::from(10_000_000)), after: Some(after), sent: Some((5, 6)) };
         facts.balances.insert(WALLET, change);
-        let read = engine::read(&Facts::from(facts), &Question::default(), &knowledge, Missing::Accept);
+        let read = engine::read(&Facts::from(facts), &Question::default(), &KNOWLEDGE, Missing::Accept);
         let answer = read.unwrap().done().unwrap();
         assert_eq!(answer.assets.sent[0].amount, "0.000000000004");
         answer.review_note.is_some_and(|note| note.contains("balance_delta"))
@@ -274,7 +271,6 @@ fn what_came_back_is_proved_by_a_log_that_states_what_was_kept() {
 #[test]
 fn what_came_in_is_proved_by_what_was_unwrapped_stated_or_asked_for() {
     const RECEIVED: u64 = 1_990_000_000_000_000;
-    let knowledge = Knowledge::embedded().unwrap();
     let listed = address!("40A50cf069e992AA4536211B23F286eF88752187");
     let says_balance = |logs: Vec<Log>, called: Address, asked: &[u64]| {
         let mut facts = with(logs);
@@ -286,7 +282,7 @@ fn what_came_in_is_proved_by_what_was_unwrapped_stated_or_asked_for() {
         // One unit went for gas.
         let change = BalanceChange { before: Some(U256::ONE), after: Some(U256::from(RECEIVED)), sent: Some((5, 6)) };
         facts.balances.insert(WALLET, change);
-        let read = engine::read(&Facts::from(facts), &Question::default(), &knowledge, Missing::Accept);
+        let read = engine::read(&Facts::from(facts), &Question::default(), &KNOWLEDGE, Missing::Accept);
         let answer = read.unwrap().done().unwrap();
         assert_eq!(answer.assets.received[0].amount, "0.00199");
         answer.review_note.is_some_and(|note| note.contains("balance_delta"))
@@ -311,7 +307,6 @@ fn what_came_in_is_proved_by_what_was_unwrapped_stated_or_asked_for() {
 /// nothing.
 #[test]
 fn a_listed_contract_that_keeps_what_it_is_given_hides_no_coin() {
-    let knowledge = Knowledge::embedded().unwrap();
     let deposit = address!("00000000219ab540356cBB839Cbe05303d7705Fa");
     let reviewed = |called: Address, logs: Vec<Log>| {
         let mut facts = with(logs);
@@ -323,7 +318,7 @@ fn a_listed_contract_that_keeps_what_it_is_given_hides_no_coin() {
         let words = [word(128), word(160), word(224), word(0), word(0), word(32), credentials, word(0)];
         facts.transaction.input = Bytes::from([hex!("22895118").as_slice(), &words.concat()].concat());
         facts.internal = InternalValue::Untraceable;
-        let read = engine::read(&Facts::from(facts), &Question::default(), &knowledge, Missing::Accept);
+        let read = engine::read(&Facts::from(facts), &Question::default(), &KNOWLEDGE, Missing::Accept);
         let answer = read.unwrap().done().unwrap();
         assert!(answer.needs_review || answer.category == Category::StakingDeposit, "{:?}", answer.category);
         answer.needs_review
@@ -337,14 +332,13 @@ fn a_listed_contract_that_keeps_what_it_is_given_hides_no_coin() {
 /// A coin that got another name is called by the one of its time: prices are quoted under it.
 #[test]
 fn a_coin_is_called_as_it_was_then() {
-    let knowledge = Knowledge::embedded().unwrap();
     let symbols = |timestamp: i64| {
         let mut facts = with(Vec::new());
         facts.transaction.value = U256::from(7);
         facts.block = Some(Block { number: 1, timestamp, finalized: true });
         let former = FormerCoin { until: 1_000, symbol: "OLD".to_owned(), name: "Old coin".to_owned() };
         facts.chain = Arc::new(Chain { native_before: Some(former), ..Chain::clone(&facts.chain) });
-        let read = engine::read(&Facts::from(facts), &Question::default(), &knowledge, Missing::Accept);
+        let read = engine::read(&Facts::from(facts), &Question::default(), &KNOWLEDGE, Missing::Accept);
         let assets = read.unwrap().done().unwrap().assets;
         [assets.sent[0].symbol.clone(), assets.gas.unwrap().symbol]
     };
@@ -355,7 +349,6 @@ fn a_coin_is_called_as_it_was_then() {
 /// Where it is proved that no coin moved inside, nobody's list of such coin is believed: no balance is asked that would tell.
 #[test]
 fn what_somebody_lists_is_nothing_where_no_coin_can_have_moved() {
-    let knowledge = Knowledge::embedded().unwrap();
     let usdc = address!("A0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48");
     let sent = log(usdc, "Transfer(address,address,uint256)", &[WALLET.into_word(), OTHER.into_word()], &[word(7)]);
     let mut facts = with(vec![sent]);
@@ -364,7 +357,7 @@ fn what_somebody_lists_is_nothing_where_no_coin_can_have_moved() {
     facts.transaction.input = Bytes::from([vec![0xa9, 0x05, 0x9c, 0xbb], asked].concat());
     let invented = InternalTransfer { from: OTHER, to: WALLET, value: U256::from(5_000_000_000_u64) };
     facts.internal = InternalValue::Listed { transfers: vec![invented] };
-    let read = engine::read(&Facts::from(facts), &Question::default(), &knowledge, Missing::Accept);
+    let read = engine::read(&Facts::from(facts), &Question::default(), &KNOWLEDGE, Missing::Accept);
     let answer = read.unwrap().done().unwrap();
     assert!(answer.assets.received.is_empty() && !answer.needs_review, "{:?}", answer.assets);
 }
@@ -372,7 +365,6 @@ fn what_somebody_lists_is_nothing_where_no_coin_can_have_moved() {
 /// A deposit address hands coin on and logs it. Where the log names the wallet, or a token moved for somebody, more may have been bought than was moved.
 #[test]
 fn coin_that_a_contract_only_passes_on_is_a_transfer() {
-    let knowledge = Knowledge::embedded().unwrap();
     let reviewed = |logs: Vec<Log>| {
         let mut facts = with(logs);
         facts.transaction.input = Bytes::new();
@@ -380,7 +372,7 @@ fn coin_that_a_contract_only_passes_on_is_a_transfer() {
         let passed_on = InternalTransfer { from: OTHER, to: TOKEN, value: facts.transaction.value };
         facts.transaction.to = Some(OTHER);
         facts.internal = InternalValue::Traced { transfers: vec![passed_on], failed: false };
-        let read = engine::read(&Facts::from(facts), &Question::default(), &knowledge, Missing::Accept);
+        let read = engine::read(&Facts::from(facts), &Question::default(), &KNOWLEDGE, Missing::Accept);
         let answer = read.unwrap().done().unwrap();
         assert_eq!(answer.category, Category::Transfer);
         answer.needs_review
@@ -396,13 +388,12 @@ fn coin_that_a_contract_only_passes_on_is_a_transfer() {
 /// A betting exchange changes balances inside and moves no token. Its log names the wallet and the amounts, so a person looks.
 #[test]
 fn a_contract_that_tells_of_the_wallet_and_an_amount_may_keep_accounts_inside() {
-    let knowledge = Knowledge::embedded().unwrap();
     let reviewed = |emitter: Address, amount: u64| {
         let words = [word(amount), word(amount / 2)];
         let mut facts =
             with(vec![log(emitter, "LogBalanceChange(address,uint256,uint256)", &[WALLET.into_word()], &words)]);
         facts.transaction.input = Bytes::from_static(&[1, 2, 3, 4]);
-        let read = engine::read(&Facts::from(facts), &Question::default(), &knowledge, Missing::Accept);
+        let read = engine::read(&Facts::from(facts), &Question::default(), &KNOWLEDGE, Missing::Accept);
         read.unwrap().done().unwrap().needs_review
     };
     assert!(reviewed(OTHER, 5_000_000_000));

@@ -6,13 +6,19 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use engine::cases::{self, recorded};
 use engine::category::TABLE;
 use engine::coverage;
 use engine::rules::recorded::{RecordedReading, RecordedSource};
 use engine::rules::{Pack, Rules};
-use engine::{Category, Knowledge};
+use engine::{Category, Knowledge, Treatments};
+
+static KNOWLEDGE: LazyLock<Knowledge> = LazyLock::new(|| {
+    let rules = Rules::embedded_with_checks().expect("embedded packs load");
+    Knowledge::new(rules, Treatments::us().expect("the table of treatments loads"), [])
+});
 
 /// Packs with rules for events, calls or instructions that name no recorded reading. This figure only falls: it rose once, when packs of which plain transfers had
 /// decided got their first rules (edgeX, GRVT, Metis, Paradex, Vertex), of whose logs no public source holds the bytes.
@@ -34,22 +40,21 @@ fn faults(pack: &str, text: &str) -> Vec<String> {
 
 #[test]
 fn every_case_of_every_pack_is_read_as_it_says() {
-    let knowledge = Knowledge::embedded().expect("embedded packs load");
-    let faults: Vec<String> = cases::check(&knowledge).iter().map(ToString::to_string).collect();
+    let faults: Vec<String> = cases::check(&KNOWLEDGE).iter().map(ToString::to_string).collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
 #[test]
 fn every_pack_divides_an_abi_as_the_rules_do() {
-    let rules = Rules::embedded().expect("embedded packs load");
-    let faults: Vec<String> = coverage::faults(&rules).iter().map(ToString::to_string).collect();
+    let rules = &KNOWLEDGE.rules;
+    let faults: Vec<String> = coverage::faults(rules).iter().map(ToString::to_string).collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
 #[test]
 fn packs_without_a_recorded_reading_become_fewer() {
-    let rules = Rules::embedded().expect("embedded packs load");
-    let without = recorded::packs_without(&rules);
+    let rules = &KNOWLEDGE.rules;
+    let without = recorded::packs_without(rules);
     let advice = "a new pack names a recorded reading (CONTRIBUTING.md); where there are fewer, lower the figure";
     assert_eq!(without.len(), WITHOUT_RECORDED, "{advice}: {}", without.join(", "));
 }
@@ -61,7 +66,7 @@ const BY_A_REVIEWER: [&str; 2] = ["gift", "loss"];
 
 #[test]
 fn every_category_is_given_by_a_pack_by_the_engine_or_by_a_reviewer() {
-    let rules = Rules::embedded().expect("embedded packs load");
+    let rules = &KNOWLEDGE.rules;
     let events = rules.event_rules().map(|rule| rule.means);
     let calls = rules.call_rules().filter_map(|rule| rule.means);
     let instructions = rules.solana.rules().map(|rule| rule.means);
@@ -81,7 +86,7 @@ fn a_demo_transaction_is_read_by_the_rule_that_names_it() {
         .expect("there are case documents")
         .map(|entry| fs::read_to_string(entry.expect("a file").path()).expect("text"))
         .collect();
-    let rules = Rules::embedded().expect("embedded packs load");
+    let rules = &KNOWLEDGE.rules;
     let mut tried = 0;
     for (pack, row) in rules.packs.iter().flat_map(|pack| pack.file.recorded.iter().map(move |row| (pack, row))) {
         let Ok(RecordedReading { source: RecordedSource::Demo(transaction), name, means: Some(means), .. }) =
@@ -110,9 +115,9 @@ fn recorded_of_evm(rules: &Rules) -> impl Iterator<Item = (&Pack, RecordedReadin
 
 #[test]
 fn no_recorded_reading_survives_a_wrong_signature() {
-    let rules = Rules::embedded().expect("embedded packs load");
+    let rules = &KNOWLEDGE.rules;
     let mut tried = 0;
-    for (pack, row) in recorded_of_evm(&rules) {
+    for (pack, row) in recorded_of_evm(rules) {
         // An anonymous event is known by its first topic, not by its name.
         if pack.file.event.iter().any(|event| event.topic0.is_some()) {
             continue;
@@ -128,9 +133,9 @@ fn no_recorded_reading_survives_a_wrong_signature() {
 #[test]
 fn no_recorded_reading_survives_a_wrong_contract() {
     const OTHER: &str = "0x00000000000000000000000000000000000000AA";
-    let rules = Rules::embedded().expect("embedded packs load");
+    let rules = &KNOWLEDGE.rules;
     let mut tried = 0;
-    for (pack, row) in recorded_of_evm(&rules) {
+    for (pack, row) in recorded_of_evm(rules) {
         let RecordedSource::Log { log, .. } = &row.source else { continue };
         let events =
             pack.file.event.iter().filter(|event| event.signature.get_ref().starts_with(&format!("{}(", row.name)));

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use engine::question::OWN_WALLETS_MAX;
+use engine::rules::{Checks, Extent};
 use engine::{Account, Classification, Knowledge, Policy, Question, Registry, Rules, Treatments};
 use facts::{Plan, Refusal, RowJson, classify};
 use pyo3::create_exception;
@@ -97,7 +98,8 @@ impl Engine {
         }
         let packs: Vec<(&str, &str)> =
             Rules::embedded_packs().chain(more.iter().map(|(name, text)| (name.as_str(), text.as_str()))).collect();
-        let rules = Rules::of(&packs).map_err(|faults| told(&faults))?;
+        let extent = Extent { checks: Checks::LeftOut, ..Extent::default() };
+        let rules = Rules::within(&packs, extent).map_err(|faults| told(&faults))?;
         let treatments = Treatments::us().map_err(|faults| told(&faults))?;
         let knowledge = Knowledge::new(rules, treatments, known.chains().iter().map(|chain| &**chain));
         Ok(Self { chains: known, knowledge })

@@ -1,11 +1,14 @@
-//! The documentation at `/docs`: Markdown of the repository and the code's own tables, rendered once at start and served as finished
-//! bytes. It sees the rules, the chains and the tables; it never sees the store or a request's body.
+//! The documentation at `/docs`: Markdown of the repository and the code's own tables, each page rendered when it is first asked for and then
+//! served as finished bytes. It sees the rules, the chains and the tables; it never sees the store or a request's body.
 
 mod layout;
 mod markdown;
 mod tables;
 
+use std::sync::{Arc, LazyLock};
+
 use axum::Router;
+use axum::http::HeaderMap;
 use axum::response::Redirect;
 use axum::routing::get;
 
@@ -115,18 +118,44 @@ static PAGES: [PageSource; 47] = [
     format_page!("zenledger"),
 ];
 
-pub(crate) fn router<S: Clone + Send + Sync + 'static>(reader: &Reader) -> Router<S> {
-    let tables = Tables::new(&reader.knowledge, &reader.served_chains(), reader.registry.chains());
+/// A page as it is served.
+struct Rendered {
+    html: StaticFile,
+    markdown: StaticFile,
+}
+
+/// Made when it is first looked at: pages would be a part of every start, and most instances are asked for few.
+type Later<T> = Arc<LazyLock<T, Box<dyn FnOnce() -> T + Send>>>;
+
+fn later<T>(make: impl FnOnce() -> T + Send + 'static) -> Later<T> {
+    Arc::new(LazyLock::new(Box::new(make)))
+}
+
+pub(crate) fn router<S: Clone + Send + Sync + 'static>(reader: &Arc<Reader>) -> Router<S> {
+    let known = Arc::clone(reader);
+    let tables = later(move || Tables::new(&known.knowledge, &known.served_chains(), known.registry.chains()));
     let mut router = Router::new().route("/docs/", get(|| async { Redirect::permanent("/docs") }));
     for page in &PAGES {
-        let text = tables.fill(page.text);
-        let html = layout::page(page, &markdown::render(&text, &|href| linked(page, href)), &reader.knowledge.engine);
-        let source = StaticFile::new("text/markdown; charset=utf-8", POLICY, plain(text));
+        let (tables, reader) = (Arc::clone(&tables), Arc::clone(reader));
+        let html = later(move || rendered(page, &tables, &reader.knowledge.engine));
+        let markdown = Arc::clone(&html);
         router = router
-            .route(&page.path(), StaticFile::new("text/html; charset=utf-8", POLICY, html).route())
-            .route(&format!("/docs/{}.md", page.slug), source.route());
+            .route(&page.path(), get(move |headers: HeaderMap| async move { html.html.clone().answer(&headers) }))
+            .route(
+                &format!("/docs/{}.md", page.slug),
+                get(move |headers: HeaderMap| async move { markdown.markdown.clone().answer(&headers) }),
+            );
     }
     router.route(CSS_PATH, StaticFile::new("text/css; charset=utf-8", POLICY, CSS).route())
+}
+
+fn rendered(page: &PageSource, tables: &Tables, engine: &str) -> Rendered {
+    let text = tables.fill(page.text);
+    let html = layout::page(page, &markdown::render(&text, &|href| linked(page, href)), engine);
+    Rendered {
+        html: StaticFile::new("text/html; charset=utf-8", POLICY, html),
+        markdown: StaticFile::new("text/markdown; charset=utf-8", POLICY, plain(text)),
+    }
 }
 
 /// The Markdown as an agent reads it: links lead to the Markdown of other pages.

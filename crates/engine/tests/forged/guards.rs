@@ -1,7 +1,5 @@
 //! What a hostile contract may put beside, or in the way of, something that is true.
 
-use std::sync::LazyLock;
-
 use super::*;
 
 /// The router of Uniswap v2, and its pair of DAI and USDC.
@@ -19,8 +17,6 @@ fn bought(dai: u64) -> Vec<Log> {
     let swapped = Log { address: PAIR, topics, data: words.concat().into(), log_index: None };
     vec![moved(USDC, PAIR, WALLET, AMOUNT), swapped]
 }
-
-static KNOWLEDGE: LazyLock<Knowledge> = LazyLock::new(|| Knowledge::embedded().expect("embedded packs load"));
 
 fn read(facts: EvmFacts) -> Classification {
     classified(facts, &question(), &KNOWLEDGE).expect("it is the wallet's")

@@ -24,9 +24,8 @@ fn loan(vault: Address) -> Vec<Log> {
 /// A factory vouches for a contract that anybody may have made, with a token of his own: what that token moves is not the contract's.
 #[test]
 fn what_is_vouched_for_is_believed_only_of_what_moves_between_it_and_the_wallet() {
-    let knowledge = Knowledge::embedded().expect("embedded packs load");
     let proof = |call: &str| {
-        let mut rules = knowledge.rules.on("ethereum").proofs().iter().filter(|rule| rule.id.ends_with(call));
+        let mut rules = KNOWLEDGE.rules.on("ethereum").proofs().iter().filter(|rule| rule.id.ends_with(call));
         let asked = rules.find_map(|rule| match &rule.proof {
             Proof::Answer { selector, .. } => Some((rule.by, selector.0, STRANGER)),
             Proof::Code { .. } => None,
@@ -36,7 +35,7 @@ fn what_is_vouched_for_is_believed_only_of_what_moves_between_it_and_the_wallet(
     let read = |asked: Option<&str>, logs: Vec<Log>| {
         let mut facts = facts::of(WALLET, STRANGER, logs);
         facts.vouched = asked.map(|call| (proof(call), Some(U256::ONE))).into_iter().collect();
-        let answer = classified(facts, &question(), &knowledge).expect("it is the wallet's");
+        let answer = classified(facts, &question(), &KNOWLEDGE).expect("it is the wallet's");
         (answer.category, answer.needs_review)
     };
     assert!(read(None, withdrawal(STRANGER, STRANGER)).1, "nobody vouches for it");
@@ -145,13 +144,12 @@ fn a_copy_of_a_listed_contract_is_believed_only_of_what_was_given_before() {
 /// The same of what a listed factory makes for anybody: a vault of Euler, known by its place among them.
 #[test]
 fn what_a_factory_makes_for_anybody_lends_nothing_and_pays_by_itself() {
-    let knowledge = Knowledge::embedded().expect("embedded packs load");
-    let euler = knowledge.rules.packs.iter().find(|pack| pack.id == "euler").expect("a pack of Euler");
+    let euler = KNOWLEDGE.rules.packs.iter().find(|pack| pack.id == "euler").expect("a pack of Euler");
     let factories = euler.file.created.iter().filter_map(|row| row.at.get("ethereum")).flatten();
     let factory = factories.filter_map(|text| Address::parse_checksummed(text.get_ref(), None).ok()).next();
     let vault = factory.expect("it has a factory on Ethereum").create(1);
     let read = |facts: EvmFacts| {
-        let answer = classified(facts, &question(), &knowledge).expect("it is the wallet's");
+        let answer = classified(facts, &question(), &KNOWLEDGE).expect("it is the wallet's");
         (answer.category, answer.needs_review)
     };
     let of = |logs: Vec<Log>| facts::of(WALLET, vault, logs);
@@ -161,7 +159,7 @@ fn what_a_factory_makes_for_anybody_lends_nothing_and_pays_by_itself() {
     // Unless whoever governs the protocol vouches for it.
     let mut facts = of(loan(vault));
     facts.tokens.insert(USDC, Arc::default());
-    let first = engine::read(&Facts::from(facts.clone()), &question(), &knowledge, Missing::Ask);
+    let first = engine::read(&Facts::from(facts.clone()), &question(), &KNOWLEDGE, Missing::Ask);
     let Ok(Read::Needs(needs)) = first else { panic!("it is asked about") };
     let asked = needs.iter().find_map(|need| match need {
         Need::Vouched { asked, selector, contract, .. } => Some((asked.evm()?, *selector, contract.evm()?)),

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context, bail};
 use chains::{Recorder, Registry, Tape, TokenMemory, Upstreams, live_node, tape_node};
-use engine::rules::Fault;
+use engine::rules::{Checks, Extent, Fault};
 use engine::{Chain, Family, Knowledge, Rules, Treatments};
 use tokio_util::task::TaskTracker;
 
@@ -77,7 +77,7 @@ fn reader_over(config: &Config, demo: Demo, record: Option<&Path>, shelf: Shelf)
     let cache = Arc::new(Cache::new(u64::from(config.cache_memory_mib).saturating_mul(1024 * 1024), shelf, disk_bytes));
     let memory: Arc<dyn TokenMemory> = cache.clone();
     let upstreams = upstreams(config, &registry, demo, record, &memory)?;
-    Ok(Reader::new(knowledge_of(config, &registry)?, registry, upstreams, cache))
+    Ok(Reader::new(knowledge_of(config, &registry, Checks::LeftOut)?, registry, upstreams, cache))
 }
 
 pub(crate) async fn store(config: &Config) -> anyhow::Result<Store> {
@@ -107,12 +107,13 @@ pub(crate) fn make_folder(config: &Config) -> anyhow::Result<()> {
 }
 
 /// The embedded packs and, with `--rules DIR`, the operator's own. One broken pack refuses them all.
-fn rules(config: &Config) -> anyhow::Result<Rules> {
+fn rules(config: &Config, checks: Checks) -> anyhow::Result<Rules> {
     let instead = config.packs.as_deref().map(packs_in).transpose()?;
     let more = config.rules.as_deref().map(packs_in).transpose()?.unwrap_or_default();
     let base = instead.as_ref().map_or_else(|| Rules::embedded_packs().collect(), |packs| borrow(packs));
     let packs: Vec<(&str, &str)> = base.into_iter().chain(borrow(&more)).collect();
-    Rules::with_lists(&packs, config.lists).map_err(|faults| refused("the rule packs are refused", &faults))
+    Rules::within(&packs, Extent { lists: config.lists, checks })
+        .map_err(|faults| refused("the rule packs are refused", &faults))
 }
 
 /// The packs in a folder, by their files' names without ending.
@@ -144,20 +145,20 @@ fn refused(what: &str, faults: &[Fault]) -> anyhow::Error {
     anyhow::anyhow!("{what}:\n{}", lines.join("\n"))
 }
 
-/// Rules and treatments without an upstream, for commands that only inspect the rules.
+/// Rules and treatments without an upstream, for commands that inspect the rules and their cases.
 pub(crate) fn knowledge(config: &Config) -> anyhow::Result<Knowledge> {
-    known(config, Demo::Off).map(|(_, knowledge)| knowledge)
+    knowledge_of(config, &registry(config, Demo::Off)?, Checks::Read)
 }
 
-/// The same with the chains that it knows.
+/// Rules and treatments without an upstream, and the chains that they know.
 pub(crate) fn known(config: &Config, demo: Demo) -> anyhow::Result<(Registry, Knowledge)> {
     let registry = registry(config, demo)?;
-    let knowledge = knowledge_of(config, &registry)?;
+    let knowledge = knowledge_of(config, &registry, Checks::LeftOut)?;
     Ok((registry, knowledge))
 }
 
-fn knowledge_of(config: &Config, registry: &Registry) -> anyhow::Result<Knowledge> {
-    Ok(Knowledge::new(rules(config)?, treatments()?, registry.chains().iter().map(|chain| &**chain)))
+fn knowledge_of(config: &Config, registry: &Registry, checks: Checks) -> anyhow::Result<Knowledge> {
+    Ok(Knowledge::new(rules(config, checks)?, treatments()?, registry.chains().iter().map(|chain| &**chain)))
 }
 
 pub(crate) fn registry(config: &Config, demo: Demo) -> anyhow::Result<Registry> {

@@ -28,7 +28,7 @@ impl StaticFile {
         get(|headers: HeaderMap| async move { self.answer(&headers) })
     }
 
-    fn answer(self, asked: &HeaderMap) -> Response {
+    pub(crate) fn answer(self, asked: &HeaderMap) -> Response {
         let known = asked.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
         let is_known = known.is_some_and(|tags| tags.split(',').any(|tag| tag.trim() == self.etag));
         let mut response = if is_known { StatusCode::NOT_MODIFIED.into_response() } else { self.body.into_response() };
