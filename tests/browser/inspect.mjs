@@ -99,7 +99,8 @@ export const cutOff = (page) =>
 
 /** What axe finds serious, each with the first place where it is. */
 async function inaccessible(page) {
-  await page.evaluate(AXE);
+  // Half a megabyte of script; a page that is looked at again has it already.
+  if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(AXE);
   const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
   return violations
     .filter(({ impact }) => ["serious", "critical"].includes(impact))
