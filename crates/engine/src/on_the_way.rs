@@ -1,5 +1,5 @@
-//! What is kept on the way to a protocol, or added on the way back. A deposit may lead through a contract that nobody lists, but a claim on what flows there is
-//! no larger than what passes on: whoever keeps more than a fee was paid. So was the wallet by whoever adds more than that to a return.
+//! What is kept on the way to a protocol, or added on the way back. Where a deposit leads through a contract that nobody lists, a claim by the flow of assets
+//! covers only what that contract hands on: if it keeps more than a fee, the wallet paid it. If it adds more than that to a return, it paid the wallet.
 
 use std::collections::BTreeSet;
 
