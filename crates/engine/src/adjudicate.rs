@@ -72,7 +72,7 @@ pub fn adjudicate(scene: &Scene<'_>, heard: Opinions, question: &Question) -> Re
     let residual = residual(scene, &claims, &allocation);
     let has_unbacked = claims.iter().any(|claim| !is_believed(scene, claim));
     let mut doubts = scene.doubts.clone();
-    if is_stated(scene, &claims) {
+    if doubts.contains(&Doubt::InternalValueUnknown) && is_stated(scene, &claims) {
         doubts.retain(|doubt| *doubt != Doubt::InternalValueUnknown);
     }
     doubts.extend(claims.iter().find_map(|claim| claim.whose).map(Doubt::AnothersPosition));

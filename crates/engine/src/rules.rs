@@ -226,7 +226,7 @@ impl ChainRules {
         !self.same.is_empty()
     }
 
-    /// Fee tiers of any factory here, each once. A pool is proved by trying one after another, so those come first that packs list first.
+    /// Fee tiers of any factory here, each once. A pool is proved by trying one after another, so those of the most widespread factory come first.
     pub fn fees(&self) -> &[u32] {
         &self.fees
     }
@@ -275,11 +275,9 @@ impl ChainRules {
         self.contracts.index();
         self.accounts.index();
         self.proof_topics = self.proofs.iter().flat_map(|rule| &rule.topics).copied().collect();
-        let placed = self.factories.iter().flat_map(|factory| factory.fees.iter().enumerate());
-        let mut placed: Vec<(usize, u32)> = placed.map(|(place, fee)| (place, *fee)).collect();
-        placed.sort_unstable();
         let mut seen = BTreeSet::new();
-        self.fees = placed.into_iter().map(|(_, fee)| fee).filter(|fee| seen.insert(*fee)).collect();
+        let fees = self.factories.iter().flat_map(|factory| &factory.fees).copied();
+        self.fees = fees.filter(|fee| seen.insert(*fee)).collect();
     }
 }
 
