@@ -24,7 +24,6 @@ impl Writer<'_> {
     }
 
     fn quoted(&mut self, plain: &str) {
-        self.bytes.reserve(plain.len().saturating_add(2));
         self.bytes.push(b'"');
         self.bytes.extend_from_slice(plain.as_bytes());
         self.bytes.push(b'"');
@@ -35,17 +34,22 @@ impl Writer<'_> {
     }
 }
 
-/// Whether no byte of the text has to be escaped. Blocks of a fixed length are compared a whole block at a time; the last one overlaps those before it,
-/// since a remainder that is looked at byte by byte costs more than all of them.
+/// Whether no byte of the text has to be escaped. Blocks of a fixed length are compared a whole block at a time, and the last one overlaps those before
+/// it: to look at what is left byte by byte costs more than all of them.
 fn is_plain(text: &[u8]) -> bool {
-    const LONG: usize = 64;
-    const SHORT: usize = 16;
-    let (long, rest) = text.as_chunks::<LONG>();
-    let rest_is_plain = || match text.last_chunk::<SHORT>() {
-        Some(last) => needs_no_escape(last) && rest.as_chunks::<SHORT>().0.iter().all(needs_no_escape),
-        None => text.iter().fold(true, |plain, byte| plain & needs_no_escape(&[*byte])),
-    };
-    long.iter().all(needs_no_escape) && rest_is_plain()
+    match text.len() {
+        0..4 => text.iter().fold(true, |plain, byte| plain & needs_no_escape(&[*byte])),
+        4..8 => are_ends_plain::<4>(text),
+        8..16 => are_ends_plain::<8>(text),
+        16..32 => are_ends_plain::<16>(text),
+        32..64 => are_ends_plain::<32>(text),
+        _ => are_ends_plain::<64>(text) && text.as_chunks::<64>().0.iter().all(needs_no_escape),
+    }
+}
+
+/// A text of up to twice this length is all in its ends.
+fn are_ends_plain<const N: usize>(text: &[u8]) -> bool {
+    text.first_chunk::<N>().is_some_and(needs_no_escape) && text.last_chunk::<N>().is_some_and(needs_no_escape)
 }
 
 /// A fold and not `any`: without an early end the compiler looks at all bytes at once.
@@ -61,14 +65,20 @@ fn unused<T>() -> Result<T, Error> {
 /// A struct or a list while it is written.
 struct Open<'a, 'b> {
     writer: &'a mut Writer<'b>,
-    is_empty: bool,
+    /// What is written before the next member: the bracket that opens, then commas.
+    before_next: u8,
 }
 
 impl Open<'_, '_> {
-    fn next(&mut self) {
-        if !std::mem::take(&mut self.is_empty) {
-            self.writer.bytes.push(b',');
+    fn next(&mut self) -> u8 {
+        std::mem::replace(&mut self.before_next, b',')
+    }
+
+    fn close(mut self, opening: u8, closing: u8) {
+        if self.next() == opening {
+            self.writer.bytes.push(opening);
         }
+        self.writer.bytes.push(closing);
     }
 }
 
@@ -76,16 +86,18 @@ impl SerializeStruct for Open<'_, '_> {
     type Ok = ();
     type Error = Error;
 
+    /// Where it is inlined the name's length is known, and to copy it takes an instruction or two.
+    #[inline(always)]
     fn serialize_field<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), Error> {
-        self.next();
-        self.writer.bytes.push(b'"');
+        let before = [self.next(), b'"'];
+        self.writer.bytes.extend_from_slice(&before);
         self.writer.bytes.extend_from_slice(name.as_bytes());
         self.writer.bytes.extend_from_slice(b"\":");
         value.serialize(&mut *self.writer)
     }
 
     fn end(self) -> Result<(), Error> {
-        self.writer.bytes.push(b'}');
+        self.close(b'{', b'}');
         Ok(())
     }
 }
@@ -95,12 +107,13 @@ impl SerializeSeq for Open<'_, '_> {
     type Error = Error;
 
     fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
-        self.next();
+        let before = self.next();
+        self.writer.bytes.push(before);
         value.serialize(&mut *self.writer)
     }
 
     fn end(self) -> Result<(), Error> {
-        self.writer.bytes.push(b']');
+        self.close(b'[', b']');
         Ok(())
     }
 }
@@ -161,13 +174,11 @@ impl<'a, 'b> Serializer for &'a mut Writer<'b> {
     }
 
     fn serialize_seq(self, _: Option<usize>) -> Result<Open<'a, 'b>, Error> {
-        self.bytes.push(b'[');
-        Ok(Open { writer: self, is_empty: true })
+        Ok(Open { writer: self, before_next: b'[' })
     }
 
     fn serialize_struct(self, _: &'static str, _: usize) -> Result<Open<'a, 'b>, Error> {
-        self.bytes.push(b'{');
-        Ok(Open { writer: self, is_empty: true })
+        Ok(Open { writer: self, before_next: b'{' })
     }
 
     fn serialize_i8(self, _: i8) -> Result<(), Error> {
