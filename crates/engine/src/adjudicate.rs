@@ -39,8 +39,10 @@ pub struct Reading {
     pub doubts: Vec<Doubt>,
     /// Some claim rests only on what a contract logged that no pack vouches for.
     pub has_unbacked: bool,
-    /// Every opinion that was given, with whether it agrees with the reading.
-    pub heard: Vec<(Opinion, bool)>,
+    /// Every opinion that was given.
+    pub heard: Vec<Opinion>,
+    /// What the accepted claims said. An opinion that says one of these agrees with the reading.
+    pub agreed: Vec<Category>,
 }
 
 impl Reading {
@@ -68,7 +70,7 @@ pub fn adjudicate(scene: &Scene<'_>, heard: Opinions, question: &Question) -> Re
     }
     let Opinions { said: opinions, is_cut, is_unsettled, is_mixed } = heard;
     let opinions = between_people(opinions, &question.own_wallets);
-    let (claims, allocation) = allocated(scene, accepted_claims(scene, &opinions));
+    let (mut claims, allocation) = allocated(scene, accepted_claims(scene, &opinions));
     let residual = residual(scene, &claims, &allocation);
     let has_unbacked = claims.iter().any(|claim| !is_believed(scene, claim));
     let mut doubts = scene.doubts.clone();
@@ -94,16 +96,9 @@ pub fn adjudicate(scene: &Scene<'_>, heard: Opinions, question: &Question) -> Re
     if let Some(rival) = rival(scene, principal, &claims) {
         doubts.push(Doubt::Rival(principal.category, rival));
     }
-    let heard: Vec<(Opinion, bool)> = opinions
-        .into_iter()
-        .map(|opinion| {
-            let agrees = claims.iter().any(|claim| claim.category == opinion.category);
-            (opinion, agrees)
-        })
-        .collect();
     let confidence = confidence::weigh(&Weighing {
         principal,
-        heard: &heard,
+        heard: &opinions,
         has_residual: !residual.is_empty(),
         has_doubt: !doubts.is_empty(),
     });
@@ -115,7 +110,8 @@ pub fn adjudicate(scene: &Scene<'_>, heard: Opinions, question: &Question) -> Re
         if category.is_plain_transfer() && all_own() { Category::SelfTransfer } else { category }
     };
     let category = if only_carried { Category::ContractCall } else { own(principal.category) };
-    let claims = claims.into_iter().map(|claim| Opinion { category: own(claim.category), ..claim }).collect();
+    let agreed = claims.iter().map(|claim| claim.category).collect();
+    claims.iter_mut().for_each(|claim| claim.category = own(claim.category));
     Reading {
         category,
         confidence,
@@ -127,7 +123,8 @@ pub fn adjudicate(scene: &Scene<'_>, heard: Opinions, question: &Question) -> Re
         residual,
         doubts,
         has_unbacked,
-        heard,
+        heard: opinions,
+        agreed,
     }
 }
 
@@ -144,6 +141,7 @@ fn failed(scene: &Scene<'_>) -> Reading {
         doubts: scene.doubts.clone(),
         has_unbacked: false,
         heard: Vec::new(),
+        agreed: Vec::new(),
     }
 }
 
@@ -161,7 +159,8 @@ fn open(scene: &Scene<'_>, opinions: Vec<Opinion>, doubts: Vec<Doubt>) -> Readin
         residual: LegSet::all(scene.legs.len()),
         doubts,
         has_unbacked: false,
-        heard: opinions.into_iter().map(|opinion| (opinion, false)).collect(),
+        heard: opinions,
+        agreed: Vec::new(),
     }
 }
 

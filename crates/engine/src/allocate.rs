@@ -39,26 +39,29 @@ pub struct Taker<'a> {
     pub is_accessory: bool,
 }
 
+/// Who takes, one after another: what is believed, what is stated and what accompanies goes first.
+const PASSES: [(bool, Tie, Option<bool>); 8] = [
+    (true, Tie::Accrued, None),
+    (true, Tie::Stated, Some(true)),
+    (true, Tie::Stated, Some(false)),
+    (true, Tie::Linked, None),
+    (false, Tie::Accrued, None),
+    (false, Tie::Stated, Some(true)),
+    (false, Tie::Stated, Some(false)),
+    (false, Tie::Linked, None),
+];
+
 /// `order` holds the positions of the takers, in the order in which they may take.
 pub fn allocate(scene: &Scene<'_>, takers: &[Taker<'_>], order: &[usize]) -> Allocation {
     let mut left = Left::of(scene);
-    let mut parts: Vec<Part> = Vec::new();
+    let mut parts: Vec<Part> = Vec::with_capacity(scene.legs.len());
     let mut same_as: Vec<usize> = (0..takers.len()).collect();
-    // What is believed, what is stated and what accompanies goes first.
-    let passes = [true, false].into_iter().flat_map(|is_backed| {
-        [
-            (is_backed, Tie::Accrued, None),
-            (is_backed, Tie::Stated, Some(true)),
-            (is_backed, Tie::Stated, Some(false)),
-            (is_backed, Tie::Linked, None),
-        ]
-    });
-    for (is_backed, tie, is_accessory) in passes {
-        let of_pass = |taker: &Taker<'_>| {
-            taker.is_backed == is_backed && is_accessory.is_none_or(|wanted| taker.is_accessory == wanted)
-        };
-        let in_order = order.iter().filter_map(|at| Some((*at, takers.get(*at)?)));
-        for (at, taker) in in_order.filter(|(_, taker)| of_pass(taker)) {
+    for (is_backed, tie, is_accessory) in PASSES {
+        for at in order {
+            let Some(taker) = takers.get(*at).filter(|taker| taker.is_backed == is_backed) else { continue };
+            if is_accessory.is_some_and(|wanted| taker.is_accessory != wanted) {
+                continue;
+            }
             for share in taker.claim.explains.iter().filter(|share| share.tie == tie) {
                 let amount = left.take(scene, share);
                 if amount.is_zero() {
@@ -66,12 +69,12 @@ pub fn allocate(scene: &Scene<'_>, takers: &[Taker<'_>], order: &[usize]) -> All
                         let holder = takers.get(part.claim).map(|holder| holder.claim.category);
                         part.leg == share.leg && holder == Some(taker.claim.category)
                     };
-                    if let (Some(part), Some(same_as)) = (parts.iter().find(is_same), same_as.get_mut(at)) {
+                    if let (Some(part), Some(same_as)) = (parts.iter().find(is_same), same_as.get_mut(*at)) {
                         *same_as = part.claim;
                     }
                     continue;
                 }
-                parts.push(Part { claim: at, leg: share.leg, amount, is_mirror: share.is_mirror, is_backed });
+                parts.push(Part { claim: *at, leg: share.leg, amount, is_mirror: share.is_mirror, is_backed });
             }
         }
     }

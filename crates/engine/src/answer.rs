@@ -207,13 +207,13 @@ fn evidence(scene: &Scene<'_>, reading: &Reading) -> Vec<Evidence> {
     let mut rows: Vec<Evidence> = reading
         .heard
         .iter()
-        .map(|(opinion, agrees)| Evidence {
+        .map(|opinion| Evidence {
             source: opinion.source,
             rule: opinion.rule.to_string(),
             says: opinion.category,
             log_index: opinion.at.and_then(|seen| log_index(scene, seen)),
             instruction_index: opinion.at.and_then(instruction_index),
-            agrees: *agrees,
+            agrees: reading.agreed.contains(&opinion.category),
         })
         .collect();
     let hash_told = scene.ground.is_hash_told().then(|| (HASH_TOLD.to_owned(), true));

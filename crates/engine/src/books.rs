@@ -46,7 +46,9 @@ pub fn lines<'a>(
     treatments: &'a Treatments,
 ) -> Vec<Line<'a>> {
     let allocation = &reading.allocation;
-    let mut lines: Vec<(usize, Line<'a>)> = Vec::new();
+    let mut lines: Vec<Line<'a>> = Vec::with_capacity(reading.claims.len());
+    // The place of each line's claim.
+    let mut places: Vec<usize> = Vec::with_capacity(reading.claims.len());
     let holder = |at: usize| allocation.same_as.get(at).copied().unwrap_or(at);
     let is_alone = reading.claims.len() == 1;
     for (at, claim) in reading.claims.iter().enumerate() {
@@ -58,31 +60,32 @@ pub fn lines<'a>(
                 && line.claim.role == claim.role
                 && line.claim.explains.legs() == claim.explains.legs()
         };
-        if let Some((_, line)) =
-            lines.iter_mut().find(|(of, line)| *of == holder(at) || holder(*of) == at || same(line))
-        {
+        let mut all = lines.iter_mut().zip(&places);
+        let found = all.find(|(line, of)| **of == holder(at) || holder(**of) == at || same(line));
+        if let Some((line, _)) = found {
             line.parts.append(&mut parts);
             continue;
         }
         let category = claim.category;
         let facts = circumstances(scene, reading, question, (!is_alone).then_some(claim));
         let position = position(treatments, category, &question.policy, facts);
-        lines.push((at, Line { claim, category, position, parts }));
+        lines.push(Line { claim, category, position, parts });
+        places.push(at);
     }
-    lines.into_iter().map(|(_, line)| merged(line)).collect()
+    lines.iter_mut().for_each(|line| merge(&mut line.parts));
+    lines
 }
 
 /// One part for each leg and kind.
-fn merged(mut line: Line<'_>) -> Line<'_> {
-    line.parts.sort_by_key(|part| (part.leg, part.is_mirror));
-    line.parts.dedup_by(|next, kept| {
+fn merge(parts: &mut Vec<LinePart>) {
+    parts.sort_by_key(|part| (part.leg, part.is_mirror));
+    parts.dedup_by(|next, kept| {
         let is_same = (next.leg, next.is_mirror) == (kept.leg, kept.is_mirror);
         if is_same {
             kept.amount = kept.amount.saturating_add(next.amount);
         }
         is_same
     });
-    line
 }
 
 /// The line that the headline tells: the principal of those that are taxable, where there are any, else the reading's own.
@@ -104,7 +107,7 @@ pub fn postings(
     steps: &[Option<usize>],
     needs_review: bool,
 ) -> Vec<Posting> {
-    let mut posted = Vec::new();
+    let mut posted = Vec::with_capacity(scene.legs.len());
     for (line, step) in lines.iter().zip(steps.iter().copied().chain(std::iter::repeat(None))) {
         let has = |direction| {
             let of_leg = |part: &LinePart| scene.legs.get(part.leg).is_some_and(|leg| leg.direction == direction);
@@ -118,30 +121,30 @@ pub fn postings(
             posted.push(Unit { leg: part.leg, amount: part.amount, entry, category: line.category, treatment, step });
         }
     }
-    let mut postings: Vec<Posting> = with_rest(scene, posted)
-        .into_iter()
-        .filter_map(|unit| {
-            let leg = scene.legs.get(unit.leg)?;
-            let sent = scene.legs.partition_point(|leg| leg.direction == Direction::Out);
-            let (side, index, printed) = match leg.direction {
-                Direction::Out => (Side::Sent, unit.leg, &assets.sent),
-                Direction::In => (Side::Received, unit.leg.saturating_sub(sent), &assets.received),
-            };
-            let whole = printed.get(index).filter(|_| unit.amount == leg.amount).map(|printed| printed.amount.clone());
-            let part = || Amount { raw: unit.amount, decimals: scene.decimals(leg.asset) }.text();
-            let is_open = needs_review || unit.entry == Entry::Open;
-            Some(Posting {
-                side,
-                index,
-                amount: whole.unwrap_or_else(part),
-                entry: if is_open { Entry::Open } else { unit.entry },
-                category: unit.category,
-                treatment: unit.treatment,
-                taxable: if is_open { None } else { unit.treatment.taxable() },
-                step: unit.step,
-            })
+    let sent = scene.legs.partition_point(|leg| leg.direction == Direction::Out);
+    let posting = |unit: &Unit| {
+        let leg = scene.legs.get(unit.leg)?;
+        let (side, index, printed) = match leg.direction {
+            Direction::Out => (Side::Sent, unit.leg, &assets.sent),
+            Direction::In => (Side::Received, unit.leg.saturating_sub(sent), &assets.received),
+        };
+        let whole = printed.get(index).filter(|_| unit.amount == leg.amount).map(|printed| printed.amount.clone());
+        let part = || Amount { raw: unit.amount, decimals: scene.decimals(leg.asset) }.text();
+        let is_open = needs_review || unit.entry == Entry::Open;
+        Some(Posting {
+            side,
+            index,
+            amount: whole.unwrap_or_else(part),
+            entry: if is_open { Entry::Open } else { unit.entry },
+            category: unit.category,
+            treatment: unit.treatment,
+            taxable: if is_open { None } else { unit.treatment.taxable() },
+            step: unit.step,
         })
-        .collect();
+    };
+    let units = with_rest(scene, posted);
+    let mut postings = Vec::with_capacity(units.len().saturating_add(1));
+    postings.extend(units.iter().filter_map(posting));
     postings.extend(assets.gas.as_ref().map(|gas| Posting {
         side: Side::Gas,
         index: 0,

@@ -60,8 +60,8 @@ pub fn band(confidence: u8) -> Band {
 #[derive(Debug)]
 pub struct Weighing<'a> {
     pub principal: &'a Opinion,
-    /// Every opinion, and whether it agrees with the reading.
-    pub heard: &'a [(Opinion, bool)],
+    /// Every opinion.
+    pub heard: &'a [Opinion],
     pub has_residual: bool,
     pub has_doubt: bool,
 }
@@ -78,7 +78,7 @@ pub fn weigh(weighing: &Weighing<'_>) -> u8 {
         [Source::Protocol, Source::Call, Source::Shape, Source::Labels].into_iter().filter(|s| *s != principal.source);
     let mut confidence = base;
     for source in others {
-        let mut said = weighing.heard.iter().map(|(opinion, _)| opinion).filter(|opinion| opinion.source == source);
+        let mut said = weighing.heard.iter().filter(|opinion| opinion.source == source);
         let is_plain = |opinion: &Opinion| opinion.category.is_plain_transfer();
         if said.clone().any(|opinion| opinion.category == principal.category) {
             confidence = confidence.saturating_add(AGREES);
@@ -138,10 +138,10 @@ mod tests {
             has_doubt: bool,
         ) {
             let principal = opinion(principal.0, principal.1, principal.2);
-            let mut heard: Vec<(Opinion, bool)> =
-                said.into_iter().map(|(source, strength, category)| (opinion(source, strength, category), false)).collect();
+            let mut heard: Vec<Opinion> =
+                said.into_iter().map(|(source, strength, category)| opinion(source, strength, category)).collect();
             let before = weigh(&Weighing { principal: &principal, heard: &heard, has_residual, has_doubt });
-            heard.push((opinion(more.0, more.1, principal.category), true));
+            heard.push(opinion(more.0, more.1, principal.category));
             let after = weigh(&Weighing { principal: &principal, heard: &heard, has_residual, has_doubt });
             prop_assert!(after >= before);
             prop_assert!(!(has_residual || has_doubt) || after < REVIEW_BELOW);

@@ -40,9 +40,10 @@ pub struct Leg {
 /// Net per asset; what went out and came back cancels, and a zero net is no leg. Sent legs first, then received ones.
 /// `None` when a sum leaves 256 bits, which only forged logs can do.
 pub fn legs(movements: &[Movement], wallet: Account) -> Option<Vec<Leg>> {
-    let mut own: Vec<&Movement> = movements.iter().filter(|m| (m.from == wallet) != (m.to == wallet)).collect();
+    let mut own: Vec<&Movement> = Vec::with_capacity(movements.len());
+    own.extend(movements.iter().filter(|m| (m.from == wallet) != (m.to == wallet)));
     own.sort_by_key(|one| one.asset);
-    let mut legs = Vec::new();
+    let mut legs = Vec::with_capacity(own.len());
     for of_asset in own.chunk_by(|one, other| one.asset == other.asset) {
         legs.extend(leg(of_asset, wallet)?);
     }

@@ -14,7 +14,8 @@ impl Links {
     /// `is_hub` names contracts that everybody passes through, such as the wrapper of the native coin: they link nobody.
     pub fn of(movements: &[&Movement], wallet: Account, is_hub: impl Fn(Account) -> bool) -> Self {
         let ends = || movements.iter().copied().map(ends);
-        let mut accounts: Vec<Account> = ends().flat_map(|(from, to)| [from, to]).flatten().collect();
+        let mut accounts = Vec::with_capacity(movements.len().saturating_mul(2));
+        accounts.extend(ends().flat_map(|(from, to)| [from, to]).flatten());
         accounts.sort_unstable();
         accounts.dedup();
         let groups = (0..accounts.len()).collect();

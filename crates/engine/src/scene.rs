@@ -196,10 +196,10 @@ impl Scene<'_> {
                 (false, true) => Some((Direction::In, m.from, m)),
                 _ => None,
             });
-            let own = own.map(|(direction, other, m)| Own { direction, asset: m.asset, amount: m.amount, other });
-            let mut own: Vec<Own> = own.collect();
-            own.sort_unstable();
-            own
+            let mut all = Vec::with_capacity(self.movements.len());
+            all.extend(own.map(|(direction, other, m)| Own { direction, asset: m.asset, amount: m.amount, other }));
+            all.sort_unstable();
+            all
         })
     }
 

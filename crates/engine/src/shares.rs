@@ -125,7 +125,7 @@ pub struct Shares {
 impl Shares {
     /// All of each of these legs.
     pub fn whole<'a>(legs: impl Iterator<Item = (usize, &'a Leg)>) -> Self {
-        let mut shares = Self::default();
+        let mut shares = Self { legs: LegSet::EMPTY, list: Vec::with_capacity(legs.size_hint().0) };
         for (at, leg) in legs {
             shares.push(at, leg.amount, Tie::Linked);
         }

@@ -21,6 +21,9 @@ use crate::rules::Rules;
 /// Opinions past this count are not weighed; a transaction that provokes more is reviewed.
 pub const OPINIONS_MAX: usize = 512;
 
+/// Capacity that is reserved: most transactions provoke fewer.
+pub const OPINIONS_LIKELY: usize = 8;
+
 /// What the sources said, and whether a bound kept them from looking at all of it.
 #[derive(Debug, Clone, Default)]
 pub struct Opinions {
@@ -40,6 +43,6 @@ pub fn opine(scene: &EvmScene<'_>, rules: &Rules) -> Opinions {
     opinions.said.extend(spam::opinion(scene, rules));
     opinions.said.extend(shape::opinion(scene));
     opinions.is_cut |= opinions.said.len() >= OPINIONS_MAX;
-    opinions.said = opinions.said.into_iter().map(|claim| open::raised(scene, rules, claim)).collect();
+    opinions.said.iter_mut().for_each(|claim| open::raise(scene, rules, claim));
     opinions
 }

@@ -34,7 +34,6 @@ const ARBITRUM_DEPOSIT: u64 = 0x64;
 pub fn movements(facts: &EvmFacts, known: &Known<'_>) -> Vec<Movement> {
     let logs = &facts.receipt.logs;
     let mut found = native(facts);
-    found.reserve(logs.len());
     let mut native_unmatched = if facts.chain.native_log.is_some() { counted(&found) } else { BTreeMap::new() };
     let fee_logs = fee::token_fee(facts).map(|fee| fee.logs).unwrap_or_default();
     for (position, log) in logs.iter().enumerate() {
@@ -101,8 +100,9 @@ fn movement(asset: Asset, from: Address, to: Address, amount: U256, seen: Seen) 
 
 /// The transaction's own value, what the chain minted for a deposit, and what contracts passed on.
 fn native(facts: &EvmFacts) -> Vec<Movement> {
-    let tx = &facts.transaction;
-    let mut found = Vec::new();
+    let (tx, internal) = (&facts.transaction, facts.internal.transfers());
+    // Two of the chain's own, and what logs add.
+    let mut found = Vec::with_capacity(internal.len().saturating_add(facts.receipt.logs.len()).saturating_add(2));
     if let Some(mint) = tx.mint.filter(|mint| !mint.is_zero()) {
         found.push(movement(Asset::Native, Address::ZERO, tx.from, mint, Seen::Value));
     }
@@ -112,14 +112,8 @@ fn native(facts: &EvmFacts) -> Vec<Movement> {
         let from = if tx.kind() == ARBITRUM_DEPOSIT { Address::ZERO } else { tx.from };
         found.push(movement(Asset::Native, from, to, tx.value, Seen::Value));
     }
-    found.extend(
-        facts
-            .internal
-            .transfers()
-            .iter()
-            .enumerate()
-            .map(|(at, internal)| movement(Asset::Native, internal.from, internal.to, internal.value, Seen::Trace(at))),
-    );
+    let inside = internal.iter().enumerate();
+    found.extend(inside.map(|(at, one)| movement(Asset::Native, one.from, one.to, one.value, Seen::Trace(at))));
     found
 }
 

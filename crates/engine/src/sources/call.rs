@@ -7,7 +7,7 @@ use alloy_primitives::{Address, U160, U256, address};
 
 use super::calldata::{self, CALLS_MAX, Calldata, ContractCall};
 use super::explain::{Speaker, Words, explain};
-use super::matched::{another, crossed, is_for_perspective, is_unreadable, with_fee};
+use super::matched::{another, cross, is_for_perspective, is_unreadable, take_fee};
 use super::trust::{EmitterTrust, listed_as};
 use crate::asset::{Account, Asset, Movement};
 use crate::category::Category;
@@ -21,7 +21,7 @@ use crate::rules::Rules;
 use crate::rules::compile::{CallRule, Field, RulePlace};
 use crate::scene::Outcome;
 use crate::shares::Shares;
-use crate::sources::Opinions;
+use crate::sources::{OPINIONS_LIKELY, Opinions};
 
 /// How deep calls inside calls are opened.
 const CALL_DEPTH_MAX: usize = 6;
@@ -60,7 +60,7 @@ fn asked(scene: &EvmScene<'_>, rules: &Rules, beside: &mut Opinions) -> Vec<Opin
     if transaction.input.is_empty() {
         return plain_value(scene, target);
     }
-    let mut found = Vec::new();
+    let mut found = Vec::with_capacity(OPINIONS_LIKELY);
     let mut open = vec![(ContractCall { target, input: transaction.input.as_ref() }, 0_usize, true)];
     let mut looked_at = 0_usize;
     while let Some((ContractCall { target, input }, depth, is_believed)) = open.pop() {
@@ -103,7 +103,11 @@ fn asked(scene: &EvmScene<'_>, rules: &Rules, beside: &mut Opinions) -> Vec<Opin
                         && trust.strength == Strength::Verified
                         && is_meant(rule, &call)
                         && is_for_perspective(scene, &rule.who, &call);
-                    found.extend(opinion(scene, rules, rule, &call, target, trust).into_iter().flatten().flatten());
+                    let Some(mut said) = opinion(scene, rules, rule, &call, target, trust) else { continue };
+                    let pays = (target, rule.pack);
+                    let fee = if rule.may_pay_fee { take_fee(scene, pays, &mut said) } else { None };
+                    found.push(said);
+                    found.extend(fee);
                 }
             }
         }
@@ -241,7 +245,7 @@ fn opinion(
     call: &Calldata<'_>,
     target: Address,
     trust: EmitterTrust,
-) -> Option<[Option<Opinion>; 2]> {
+) -> Option<Opinion> {
     let category = rule.means?;
     if !is_meant(rule, call) || !is_for_perspective(scene, &rule.who, call) {
         return None;
@@ -256,14 +260,14 @@ fn opinion(
         Some(explained) => (explained, trust.strength),
         None => (loose()?, Strength::Suggested),
     };
-    let said = Opinion {
+    let mut said = Opinion {
         protocol: (strength == Strength::Verified).then(|| rules.protocol(trust.pack)).flatten(),
         speaker: (strength != Strength::Verified).then(|| target.into()),
         whose: another(scene, rules, &rule.whose, call),
         ..Opinion::new(Source::Call, rule.id.clone(), category, strength, explained)
     };
-    let said = crossed(said, rules, rule.pack, rule.becomes.as_ref(), call);
-    Some(if rule.may_pay_fee { with_fee(scene, (target, rule.pack), said) } else { [Some(said), None] })
+    cross(&mut said, rules, rule.pack, rule.becomes.as_ref(), call);
+    Some(said)
 }
 
 fn bare(scene: &EvmScene<'_>, rule: &str, category: Category) -> Opinion {

@@ -83,7 +83,7 @@ pub fn opinion(scene: &EvmScene<'_>, rules: &Rules, matched: &Matched<'_>) -> Op
     if rule.escrowed && !explained.iter().filter(|share| share.tie == Tie::Stated).all(is_exact) {
         return None;
     }
-    Some(Opinion {
+    let mut said = Opinion {
         protocol: (strength == Strength::Verified || rule.own).then(|| rules.protocol(pack)).flatten(),
         role: rule.role,
         at: Some(Seen::Log(position)),
@@ -92,16 +92,17 @@ pub fn opinion(scene: &EvmScene<'_>, rules: &Rules, matched: &Matched<'_>) -> Op
         whose: another(scene, rules, &rule.whose, &words),
         is_repaid_otherwise: rule.means == Category::Repay && is_of_shares(&rule.out),
         ..Opinion::new(Source::Protocol, rule.id.clone(), rule.means, strength, explained)
-    })
-    .map(|said| crossed(said, rules, rule.pack, rule.becomes.as_ref(), &words))
+    };
+    cross(&mut said, rules, rule.pack, rule.becomes.as_ref(), &words);
+    Some(said)
 }
 
-/// An opinion, and the fee that was paid in coin beside it: what the contract that spoke, or one of its pack, was given beyond what the rule states.
-/// Coin that the opinion had only by the way of the money is the fee's then. Where nothing else moved, the coin is what the opinion speaks of, and there
-/// is no fee.
-pub fn with_fee(scene: &EvmScene<'_>, (contract, pack): (Address, usize), said: Opinion) -> [Option<Opinion>; 2] {
-    let Some(at) = position(&scene.legs, Direction::Out, Asset::Native) else { return [Some(said), None] };
-    let Some(leg) = scene.legs.get(at) else { return [Some(said), None] };
+/// Takes out of an opinion the fee that was paid in coin beside what it says: what the contract that spoke, or one of its pack, was given beyond what the
+/// rule states. Coin that the opinion had only by the way of the money is the fee's then. Where nothing else moved, the coin is what the opinion speaks of,
+/// and there is no fee.
+pub fn take_fee(scene: &EvmScene<'_>, (contract, pack): (Address, usize), said: &mut Opinion) -> Option<Opinion> {
+    let at = position(&scene.legs, Direction::Out, Asset::Native)?;
+    let leg = scene.legs.get(at)?;
     let is_its = |other: Account| {
         let other = other.evm().unwrap_or_default();
         other == contract || scene.known.holders(other).iter().any(|holder| holder.pack == pack)
@@ -114,16 +115,16 @@ pub fn with_fee(scene: &EvmScene<'_>, (contract, pack): (Address, usize), said: 
     let mut paid = Shares::default();
     paid.push(at, given.saturating_sub(rest.of(at)), Tie::Linked);
     if rest.is_empty() || paid.is_empty() {
-        return [Some(said), None];
+        return None;
     }
-    let fee = Opinion {
+    said.explains = rest;
+    Some(Opinion {
         protocol: said.protocol.clone(),
         role: Role::Fee,
         at: said.at,
         speaker: said.speaker,
         ..Opinion::new(said.source, said.rule.clone(), Category::FeePayment, said.strength, paid)
-    };
-    [Some(Opinion { explains: rest, ..said }), Some(fee)]
+    })
 }
 
 /// Whether the log tells of the perspective, or was not asked for by it.
@@ -176,15 +177,15 @@ fn is_of_shares(out: &[LegSpec]) -> bool {
 }
 
 /// What crosses a bridge, where the words name both sides of it: two assets of different families are an exchange.
-pub fn crossed(said: Opinion, rules: &Rules, pack: usize, becomes: Option<&[Field; 2]>, words: &impl Words) -> Opinion {
+pub fn cross(said: &mut Opinion, rules: &Rules, pack: usize, becomes: Option<&[Field; 2]>, words: &impl Words) {
     let named = becomes.and_then(|[taken, given]| words.address(taken, 0).zip(words.address(given, 0)));
     let crossing = named.map(|(taken, given)| rules.families.crossing(taken, given));
     let is_bridge = matches!(said.category, Category::BridgeIn | Category::BridgeOut);
     match crossing {
-        Some(Crossing::Another) if is_bridge => Opinion { category: Category::BridgeSwap, ..said },
-        Some(Crossing::Same) => Opinion { is_one_family: true, ..said },
+        Some(Crossing::Another) if is_bridge => said.category = Category::BridgeSwap,
+        Some(Crossing::Same) => said.is_one_family = true,
         Some(Crossing::Another | Crossing::Unknown) | None => {
-            Opinion { may_exchange: becomes.is_some() || rules.may_exchange(pack), ..said }
+            said.may_exchange = becomes.is_some() || rules.may_exchange(pack);
         }
     }
 }

@@ -17,13 +17,13 @@ use crate::rules::Rules;
 /// What a contract makes for itself it makes first: the markets of a vault, its keeper.
 const MADE_FIRST_MAX: u64 = 4;
 
-/// The claim, verified where its speaker is such a contract and it is about nothing but the two of them. Not of one that only runs a listed contract's
+/// The claim is verified where its speaker is such a contract and it is about nothing but the two of them. Not of one that only runs a listed contract's
 /// code: whoever deployed it wrote its storage too, and may have given himself, or the wallet, shares of it.
-pub fn raised(scene: &EvmScene<'_>, rules: &Rules, claim: Opinion) -> Opinion {
+pub fn raise(scene: &EvmScene<'_>, rules: &Rules, claim: &mut Opinion) {
     let speaker = claim.speaker.and_then(|speaker| speaker.evm()).filter(|_| claim.strength == Strength::Standard);
     let pack = speaker.and_then(|speaker| scene.known.open(speaker));
     let known = speaker.zip(pack).filter(|(speaker, _)| !scene.known.is_copy(*speaker));
-    let Some((speaker, pack)) = known else { return claim };
+    let Some((speaker, pack)) = known else { return };
     let is_its = |party: Address| {
         party == speaker
             || scene.known.holders(party).iter().any(|holder| holder.pack == pack)
@@ -37,8 +37,8 @@ pub fn raised(scene: &EvmScene<'_>, rules: &Rules, claim: Opinion) -> Opinion {
     let is_loan = claim.category.meaning().rank == Rank::Loan;
     let gives_up = claim.explains_direction(&scene.legs, Direction::Out);
     if !is_between_them || is_loan || belief::is_return(claim.category) && !gives_up {
-        return claim;
+        return;
     }
-    let protocol = claim.protocol.clone().or_else(|| rules.protocol(pack));
-    Opinion { strength: Strength::Verified, speaker: None, protocol, ..claim }
+    (claim.strength, claim.speaker) = (Strength::Verified, None);
+    claim.protocol = claim.protocol.take().or_else(|| rules.protocol(pack));
 }

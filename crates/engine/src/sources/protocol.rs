@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, U256};
 
-use super::OPINIONS_MAX;
-use super::matched::{LogWords, Matched, OtherLog, holds, is_for_perspective, is_unreadable, opinion, with_fee};
+use super::matched::{LogWords, Matched, OtherLog, holds, is_for_perspective, is_unreadable, opinion, take_fee};
 use super::readers;
 use super::trust::trust;
+use super::{OPINIONS_LIKELY, OPINIONS_MAX};
 use crate::asset::Account;
 use crate::category::Category;
 use crate::evm::erc20::TRANSFER;
@@ -28,7 +28,7 @@ use crate::shares::{Shares, Tie};
 
 /// What the packs say, and whether a rule matched whose outcome is decided in another transaction.
 pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> (Vec<Opinion>, bool) {
-    let mut found = Vec::new();
+    let mut found = Vec::with_capacity(OPINIONS_LIKELY);
     let mut is_unsettled = false;
     // Logs that a reader judges together at the end.
     let mut gathered: BTreeMap<Reader, Vec<Matched<'_>>> = BTreeMap::new();
@@ -71,13 +71,11 @@ pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> (Vec<Opinion>, bool) {
                     gathered.entry(reader).or_default().push(matched);
                 }
                 None if has_room => {
-                    let Some(whole) = opinion(scene, rules, &matched) else { continue };
-                    let parts = if rule.may_pay_fee {
-                        with_fee(scene, (log.address, rule.pack), whole)
-                    } else {
-                        [Some(whole), None]
-                    };
-                    said.extend(parts.into_iter().flatten().map(|part| (is_own, part)));
+                    let Some(mut whole) = opinion(scene, rules, &matched) else { continue };
+                    let pays = (log.address, rule.pack);
+                    let fee = if rule.may_pay_fee { take_fee(scene, pays, &mut whole) } else { None };
+                    said.push((is_own, whole));
+                    said.extend(fee.map(|fee| (is_own, fee)));
                 }
                 None => {}
             }
