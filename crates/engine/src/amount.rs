@@ -28,7 +28,8 @@ impl Amount {
         };
         let places = usize::from(self.decimals.unwrap_or(0));
         let (whole, fraction) = digits.split_at_checked(digits.len().saturating_sub(places)).unwrap_or_default();
-        let fraction = fraction.trim_end_matches('0');
+        let zeros = fraction.bytes().rev().take_while(|digit| *digit == b'0').count();
+        let fraction = fraction.get(..fraction.len().saturating_sub(zeros)).unwrap_or_default();
         let whole = if whole.is_empty() { "0" } else { whole };
         if fraction.is_empty() {
             return whole.to_owned();

@@ -25,23 +25,22 @@ pub struct Told<'a> {
 }
 
 pub fn description(told: &Told<'_>, needs_review: bool) -> String {
-    let mut text = String::with_capacity(SENTENCES_BYTES_LIKELY);
-    push_happened(&mut text, told);
+    let mut text = happened(told);
     text.push(' ');
-    text.push_str(&if needs_review { leaning(told.treatment) } else { consequence(told.treatment, told.basis) });
+    if needs_review {
+        push_leaning(&mut text, told.treatment);
+    } else {
+        push_consequence(&mut text, told.treatment, told.basis);
+    }
     text
 }
 
 /// What happened, without what it comes to.
 pub fn happened(told: &Told<'_>) -> String {
     let mut text = String::with_capacity(SENTENCES_BYTES_LIKELY);
-    push_happened(&mut text, told);
-    text
-}
-
-fn push_happened(text: &mut String, told: &Told<'_>) {
-    push_action(text, told);
+    push_action(&mut text, told);
     text.push('.');
+    text
 }
 
 /// Known parts are concatenated without formatting: most of an answer's cost is its text.
@@ -49,37 +48,39 @@ fn push(text: &mut String, parts: &[&str]) {
     parts.iter().for_each(|part| text.push_str(part));
 }
 
+const OPEN: &str = "A person decides the treatment.";
+
 /// While a person has yet to decide, the treatment is only a hint.
-fn leaning(treatment: Treatment) -> String {
+fn push_leaning(text: &mut String, treatment: Treatment) {
     let to = match treatment {
         Treatment::Disposal => "a disposal",
         Treatment::Income => "income",
         Treatment::NonTaxable => "no taxable event",
         Treatment::Expense => "an expense",
-        Treatment::NeedsReview => return "A person decides the treatment.".to_owned(),
+        Treatment::NeedsReview => return text.push_str(OPEN),
     };
-    format!("A person decides the treatment; the leaning is to {to}.")
+    push(text, &["A person decides the treatment; the leaning is to ", to, "."]);
 }
 
 /// The phrase with its legs. The protocol is named where the phrase has a place for it or its first pause, else at its end.
 fn push_action(text: &mut String, told: &Told<'_>) {
-    let (sent, received) = (list(&told.assets.sent), list(&told.assets.received));
+    let (sent, received) = (&told.assets.sent, &told.assets.received);
     let phrases = words::of(told.category);
-    let mut rest = match (&sent, &received) {
-        (Some(_), Some(_)) => phrases.both,
-        (Some(_), None) => phrases.out,
-        (None, Some(_)) => phrases.incoming,
-        (None, None) => phrases.none,
+    let mut rest = match (sent.is_empty(), received.is_empty()) {
+        (false, false) => phrases.both,
+        (false, true) => phrases.out,
+        (true, false) => phrases.incoming,
+        (true, true) => phrases.none,
     };
     let mut protocol = told.protocol;
     while let Some((before, after)) = rest.split_once('{') {
         push_words(text, before, &mut protocol);
         let (which, after) = after.split_once('}').unwrap_or((after, ""));
-        text.push_str(match which {
-            "exchange" => protocol.take().unwrap_or("an exchange"),
-            "out" => sent.as_deref().unwrap_or_default(),
-            _ => received.as_deref().unwrap_or_default(),
-        });
+        match which {
+            "exchange" => text.push_str(protocol.take().unwrap_or("an exchange")),
+            "out" => push_legs(text, sent),
+            _ => push_legs(text, received),
+        }
         rest = after;
     }
     push_words(text, rest, &mut protocol);
@@ -90,35 +91,33 @@ fn push_action(text: &mut String, told: &Told<'_>) {
 
 /// Words between two places, with the protocol's name where they pause and it is not told yet.
 fn push_words(text: &mut String, words: &str, protocol: &mut Option<&str>) {
-    match words.find([':', ';']) {
-        Some(pause) if protocol.is_some() => {
-            let (before, after) = words.split_at(pause);
-            push(text, &[before, " on ", protocol.take().unwrap_or_default(), after]);
-        }
-        _ => text.push_str(words),
+    let pause = || words.bytes().position(|byte| matches!(byte, b':' | b';'));
+    let (before, after) = protocol.and_then(|_| words.split_at_checked(pause()?)).unwrap_or((words, ""));
+    text.push_str(before);
+    if !after.is_empty() {
+        push(text, &[" on ", protocol.take().unwrap_or_default(), after]);
     }
 }
 
 /// A position of the table is told with what it rests on.
-fn consequence(treatment: Treatment, basis: Option<&str>) -> String {
+fn push_consequence(text: &mut String, treatment: Treatment, basis: Option<&str>) {
     let said = match treatment {
         Treatment::Disposal => "A taxable disposal",
         Treatment::Income => "Taxable income",
         Treatment::NonTaxable => "Not a taxable event",
         Treatment::Expense => "An expense, paid by disposing of crypto",
-        Treatment::NeedsReview => return "A person decides the treatment.".to_owned(),
+        Treatment::NeedsReview => return text.push_str(OPEN),
     };
     match basis {
-        Some(basis) => [said, " (", basis, ")."].concat(),
-        None => [said, "."].concat(),
+        Some(basis) => push(text, &[said, " (", basis, ")."]),
+        None => push(text, &[said, "."]),
     }
 }
 
-/// `1.5 WETH, 2 UNI and 3 more`; `None` when there is nothing to list.
-pub fn list(legs: &[AssetLeg]) -> Option<String> {
+/// `1.5 WETH, 2 UNI and 3 more`.
+fn push_legs(text: &mut String, legs: &[AssetLeg]) {
     let named = legs.len().min(LISTED_MAX);
     let more = legs.len().saturating_sub(LISTED_MAX);
-    let mut text = String::with_capacity(named.saturating_mul(LEG_BYTES_LIKELY));
     for (at, leg) in legs.iter().take(LISTED_MAX).enumerate() {
         let is_last = at.saturating_add(1) == named && more == 0;
         text.push_str(match at {
@@ -126,12 +125,11 @@ pub fn list(legs: &[AssetLeg]) -> Option<String> {
             _ if is_last => " and ",
             _ => ", ",
         });
-        push_leg(&mut text, leg);
+        push_leg(text, leg);
     }
     if more > 0 {
-        push(&mut text, &[" and ", &more.to_string(), " more"]);
+        push(text, &[" and ", &more.to_string(), " more"]);
     }
-    (!legs.is_empty()).then_some(text)
 }
 
 /// What moved, and with whom: `5 WETH sent to 0x12…; 10 DAI received from 0x34…`.
@@ -183,15 +181,16 @@ pub fn push_part(text: &mut String, leg: &AssetLeg, amount: &str) {
 }
 
 /// With a comma after each thousand.
-pub fn push_amount(text: &mut String, amount: &str) {
-    let whole = amount.find('.').unwrap_or(amount.len());
-    for (at, digit) in amount.char_indices() {
-        let left = whole.saturating_sub(at);
-        if at > 0 && left > 0 && left.is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
+fn push_amount(text: &mut String, amount: &str) {
+    let mut rest = amount;
+    let mut whole = amount.bytes().position(|byte| byte == b'.').unwrap_or(amount.len());
+    while whole > 3 {
+        let first = if whole.is_multiple_of(3) { 3 } else { whole % 3 };
+        let Some((digits, further)) = rest.split_at_checked(first) else { break };
+        push(text, &[digits, ","]);
+        (rest, whole) = (further, whole.saturating_sub(first));
     }
+    text.push_str(rest);
 }
 
 /// Why a reading is left to a person when only the caller's floor requires it.

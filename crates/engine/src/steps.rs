@@ -73,9 +73,11 @@ fn step(scene: &Scene<'_>, line: &Line<'_>, leg_index: usize, role: Role, needs_
         Role::FlashBorrow => "Borrowed within the transaction; the loan is repaid before it ends.".to_owned(),
         Role::FlashRepay => "Repaid within the transaction; loan and repayment cancel.".to_owned(),
         _ => {
-            let assets = assets_of_line(scene, line, false);
+            let has_mirrors = line.parts.iter().any(|part| part.is_mirror);
+            let spoken_of = has_mirrors.then(|| assets_of_line(scene, line, false));
             let (treatment, basis) = (position.treatment, position.basis);
-            let told = Told { category: line.category, assets: &assets, protocol, treatment, basis };
+            let assets = spoken_of.as_ref().unwrap_or(&assets);
+            let told = Told { category: line.category, assets, protocol, treatment, basis };
             describe::description(&told, needs_review)
         }
     };
@@ -126,6 +128,9 @@ fn account(scene: &Scene<'_>, leg_index: usize, actor: Account, legs: &[Leg]) ->
     Step { description: format!("Account {actor}: {}", step.description), ..step }
 }
 
+/// Capacity for a line of the journal.
+const LINE_BYTES_LIKELY: usize = 96;
+
 /// The postings as a journal: one line for each step and entry, then gas.
 pub fn memo(postings: &[Posting], assets: &Assets) -> String {
     let mut groups: Vec<(Option<usize>, Entry, Category, Vec<&Posting>)> = Vec::new();
@@ -139,7 +144,7 @@ pub fn memo(postings: &[Posting], assets: &Assets) -> String {
         }
     }
     groups.sort_by_key(|(step, entry, ..)| (step.is_none(), *step, *entry));
-    let mut text = String::new();
+    let mut text = String::with_capacity(groups.len().saturating_mul(LINE_BYTES_LIKELY));
     for (at, (_, entry, category, postings)) in groups.iter().enumerate() {
         if at > 0 {
             text.push(' ');
