@@ -72,7 +72,7 @@ pub fn answer(scene: &Scene<'_>, reading: &Reading, question: &Question, knowled
         evidence: question.explain.then(|| evidence(scene, reading)),
         source: decided_by(reading),
         is_floored,
-        called: scene.ground.call(),
+        called: scene.ground.called_function(),
     }
 }
 

@@ -44,7 +44,7 @@ pub fn kept_or_added(scene: &Scene<'_>, claims: &[Opinion], parts: &[Part]) -> O
 
 /// The wallet itself called a contract of a protocol, which moves assets to and from others of its own that no list has to know.
 fn is_direct(scene: &Scene<'_>) -> bool {
-    let called = scene.ground.call().map(|called| called.contract);
+    let called = scene.ground.called_contract();
     scene.carried.is_empty() && called.is_some_and(|called| scene.is_listed(Asset::Token(called)))
 }
 

@@ -30,8 +30,7 @@ pub fn passed_on(scene: &Scene<'_>, claims: &[Opinion], parts: &[Part]) -> Optio
     // Where coin moves unseen, whoever gave some for it looks as if nothing was given.
     traded.peek().filter(|_| scene.ground.shows_coin())?;
     // What the router itself keeps, which the wallet called, is its price.
-    let router =
-        scene.ground.call().map(|called| called.contract).filter(|called| scene.is_listed(Asset::Token(*called)));
+    let router = scene.ground.called_contract().filter(|called| scene.is_listed(Asset::Token(*called)));
     let mut changes = one_sided(scene);
     changes.retain(|change| {
         let is_trifle = change.asset == Asset::Native && change.amount <= scene.ground.tip_max();

@@ -14,6 +14,7 @@ pub mod reader;
 pub mod recorded;
 pub mod solana;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -143,9 +144,9 @@ pub struct ChainRules {
     /// Of all of them: by these logs a contract is noticed that somebody may vouch for.
     proof_topics: B256Set,
     /// Contracts whose NFTs are logged otherwise than ERC-721 asks.
-    nfts: BTreeMap<Address, Arc<NftRule>>,
+    nfts: AddressMap<Arc<NftRule>>,
     /// Tokens that log mints and burns otherwise than ERC-20 asks.
-    supplies: BTreeMap<Address, Arc<SupplyRule>>,
+    supplies: AddressMap<Arc<SupplyRule>>,
     /// Further addresses of tokens that have several for one ledger, and the one that each is known by.
     same: BTreeMap<Address, Address>,
     /// Folded symbols of canonical tokens, and their contracts. A canonical token never collides, even once renamed.
@@ -165,10 +166,10 @@ pub struct Rules {
     actors: B256Map<Vec<ActorRule>>,
     accruals: B256Map<Vec<AccrualRule>>,
     rebases: B256Map<Vec<RebaseRule>>,
-    /// Topics of `events` and `actors`.
+    /// Topics of `events`, `actors`, `accruals` and `rebases`.
     known_topics: PrefixFilter,
     /// Events that only one protocol logs.
-    own: BTreeSet<B256>,
+    own: B256Set,
     chains: BTreeMap<String, ChainRules>,
     every: ChainRules,
     pub solana: SolanaRules,
@@ -248,7 +249,7 @@ impl ChainRules {
     pub fn symbol_collides(&self, symbol: &str, contract: Address) -> bool {
         !self.canonical_symbols.is_empty()
             && !self.canonical.contains(&contract)
-            && self.canonical_symbols.contains(&fold_symbol(symbol))
+            && self.canonical_symbols.contains(&*fold_symbol(symbol))
     }
 
     /// One of the canonical tokens, always the same.
@@ -301,28 +302,31 @@ impl Rules {
     }
 
     pub fn events(&self, topic0: &B256) -> &[EventRule] {
-        let rules = self.known_topics.may_hold(topic0.as_slice()).then(|| self.events.get(topic0)).flatten();
-        rules.map_or(&[], Vec::as_slice)
+        self.of_topic(&self.events, topic0)
+    }
+
+    fn of_topic<'a, T>(&'a self, rules: &'a B256Map<Vec<T>>, topic0: &B256) -> &'a [T] {
+        let of_topic = self.known_topics.may_hold(topic0.as_slice()).then(|| rules.get(topic0)).flatten();
+        of_topic.map_or(&[], Vec::as_slice)
     }
 
     /// How receipt tokens state by such an event what a balance grew by.
     pub fn accruals(&self, topic0: &B256) -> &[AccrualRule] {
-        self.accruals.get(topic0).map_or(&[], Vec::as_slice)
+        self.of_topic(&self.accruals, topic0)
     }
 
     /// Tokens that change every balance by such an event.
     pub fn rebases(&self, topic0: &B256) -> &[RebaseRule] {
-        self.rebases.get(topic0).map_or(&[], Vec::as_slice)
+        self.of_topic(&self.rebases, topic0)
     }
 
     pub fn actors(&self, topic0: &B256) -> &[ActorRule] {
-        let rules = self.known_topics.may_hold(topic0.as_slice()).then(|| self.actors.get(topic0)).flatten();
-        rules.map_or(&[], Vec::as_slice)
+        self.of_topic(&self.actors, topic0)
     }
 
     /// Whether only one protocol logs this event.
     pub fn is_own(&self, topic0: &B256) -> bool {
-        self.own.contains(topic0)
+        self.known_topics.may_hold(topic0.as_slice()) && self.own.contains(topic0)
     }
 
     pub fn calls(&self, selector: &Selector) -> &[CallRule] {
@@ -439,9 +443,12 @@ impl Rules {
 
 /// Look-alikes fold to what a reader would take them for: case, invisible characters and the commonest foreign letters.
 /// Not `unicode-security`: its skeletons take `0` for `O` and `1` for `l`, so USD0, a token of its own, would imitate USDO; and its `₮` is no `T`.
-pub fn fold_symbol(symbol: &str) -> String {
+pub fn fold_symbol(symbol: &str) -> Cow<'_, str> {
+    if symbol.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit()) {
+        return Cow::Borrowed(symbol);
+    }
     if symbol.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-        return symbol.to_ascii_uppercase();
+        return Cow::Owned(symbol.to_ascii_uppercase());
     }
     // A letter may come apart into itself and a mark, which is then dropped like any other.
     let folded = symbol.chars().flat_map(char::to_uppercase);
@@ -466,7 +473,8 @@ pub fn fold_symbol(symbol: &str) -> String {
             'Ζ' => 'Z',
             other => other,
         })
-        .collect()
+        .collect::<String>()
+        .into()
 }
 
 #[cfg(test)]

@@ -232,8 +232,9 @@ impl Scene<'_> {
             // Anybody has a token of his own log a movement with whom he likes.
             let is_own =
                 |asset| [Direction::Out, Direction::In].iter().any(|way| position(&self.legs, *way, asset).is_some());
-            let counts = |m: &&Movement| is_own(m.asset) || self.is_listed(m.asset);
-            let movements: Vec<&Movement> = self.movements.iter().filter(counts).collect();
+            let counts = |m: &&Movement| self.is_listed(m.asset) || is_own(m.asset);
+            let mut movements = Vec::with_capacity(self.movements.len());
+            movements.extend(self.movements.iter().filter(counts));
             Links::of(&movements, self.wallet, is_hub)
         })
     }
@@ -443,21 +444,29 @@ impl Ground<'_> {
         }
     }
 
-    /// The contract and function that the transaction calls; of several programs the first that is no plumbing.
-    pub fn call(&self) -> Option<Called> {
+    /// The contract that the transaction calls, with its input; of several programs the first that is no plumbing.
+    fn call(&self) -> Option<(Account, &[u8])> {
         match self {
-            Self::Evm { facts, .. } => {
-                let transaction = &facts.transaction;
-                let selector = transaction.input.get(..SELECTOR_BYTES).unwrap_or_default();
-                Some(Called { contract: Account::from(transaction.to?), function: hex::encode(selector) })
-            }
+            Self::Evm { facts, .. } => Some((facts.transaction.to?.into(), &facts.transaction.input)),
             Self::Solana { facts, .. } => {
-                let outer = facts.transaction.instructions.iter().filter(|instruction| instruction.depth == 1);
-                let called = outer.into_iter().find(|instruction| !instructions::is_plumbing(&instruction.program))?;
-                let start = called.data.get(..called.data.len().min(DISCRIMINATOR_BYTES)).unwrap_or_default();
-                Some(Called { contract: Account::Solana(called.program), function: hex::encode(start) })
+                let mut outer = facts.transaction.instructions.iter().filter(|instruction| instruction.depth == 1);
+                let called = outer.find(|instruction| !instructions::is_plumbing(&instruction.program))?;
+                Some((Account::Solana(called.program), &called.data))
             }
         }
+    }
+
+    pub fn called_contract(&self) -> Option<Account> {
+        self.call().map(|(contract, _)| contract)
+    }
+
+    pub fn called_function(&self) -> Option<Called> {
+        let (contract, input) = self.call()?;
+        let function = match self {
+            Self::Evm { .. } => input.get(..SELECTOR_BYTES).unwrap_or_default(),
+            Self::Solana { .. } => input.get(..DISCRIMINATOR_BYTES).unwrap_or(input),
+        };
+        Some(Called { contract, function: hex::encode(function) })
     }
 
     /// What the giver gave the taker of a token in earlier blocks, less what came back. `None` where nobody asked; `Some(None)` where no node could say.

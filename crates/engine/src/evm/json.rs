@@ -93,19 +93,21 @@ impl Receipt {
     }
 
     fn blob_fee(&self) -> U256 {
-        if self.da_footprint_gas_scalar.is_some() {
-            return U256::ZERO;
+        match (self.blob_gas_used, self.blob_gas_price, self.da_footprint_gas_scalar) {
+            (Some(used), Some(price), None) => used.saturating_mul(price),
+            _ => U256::ZERO,
         }
-        self.blob_gas_used.unwrap_or_default().saturating_mul(self.blob_gas_price.unwrap_or_default())
     }
 
     fn operator_fee(&self, gas: U256) -> U256 {
-        let scaled = self.operator_fee_scalar.unwrap_or_default().saturating_mul(gas);
+        let constant = self.operator_fee_constant.unwrap_or_default();
+        let Some(scalar) = self.operator_fee_scalar else { return constant };
+        let scaled = scalar.saturating_mul(gas);
         let scaled = match self.da_footprint_gas_scalar {
             Some(_) => scaled.saturating_mul(U256::from(100_u8)),
             None => scaled / U256::from(1_000_000_u32),
         };
-        scaled.saturating_add(self.operator_fee_constant.unwrap_or_default())
+        scaled.saturating_add(constant)
     }
 }
 

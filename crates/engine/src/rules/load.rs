@@ -152,7 +152,8 @@ impl Loader {
             chain.index();
         }
         every.index();
-        let known_topics = PrefixFilter::of(events.keys().chain(actors.keys()).map(|topic0| topic0.as_slice()));
+        let topics = events.keys().chain(actors.keys()).chain(accruals.keys()).chain(rebases.keys());
+        let known_topics = PrefixFilter::of(topics.map(|topic0| topic0.as_slice()));
         let own_events = events.values().flatten().filter(|rule| rule.own).map(|rule| rule.topic0);
         let own_actors = actors.values().flatten().filter(|rule| rule.own).map(|rule| rule.topic0);
         let own = own_events.chain(own_actors).collect();
@@ -498,7 +499,7 @@ impl Loader {
                 if slug == SOLANA {
                     match solana::key(text.get_ref()) {
                         Ok(key) => {
-                            self.solana.canonical_symbols.insert(fold_symbol(&symbol));
+                            self.solana.canonical_symbols.insert(fold_symbol(&symbol).into_owned());
                             self.solana.canonical.insert(key);
                         }
                         Err(what) => self.faults.push(source.fault(Some(text.span()), format!("{symbol}: {what}"))),
@@ -508,7 +509,7 @@ impl Loader {
                 match compile::address(text.get_ref()) {
                     Ok(address) => {
                         let chain = self.chains.entry(slug.to_owned()).or_default();
-                        chain.canonical_symbols.insert(fold_symbol(&symbol));
+                        chain.canonical_symbols.insert(fold_symbol(&symbol).into_owned());
                         chain.canonical.insert(address);
                         self.families.insert(address, &symbol);
                     }

@@ -7,6 +7,7 @@ use alloy_primitives::Address;
 use sha2::{Digest, Sha256};
 
 use super::file::InstructionRow;
+use super::filter::PrefixFilter;
 use super::{Holder, compile, fold_symbol};
 use crate::asset::Account;
 use crate::base58;
@@ -23,6 +24,8 @@ const ANCHOR_BYTES: usize = 8;
 #[derive(Debug, Default)]
 pub struct SolanaRules {
     pub(super) accounts: BTreeMap<Key, Vec<Holder>>,
+    /// Of `accounts`.
+    known: PrefixFilter,
     /// By pack and role.
     pub(super) instructions: BTreeMap<(usize, Arc<str>), Vec<Arc<InstructionRule>>>,
     /// The same by program, once all packs are loaded.
@@ -90,7 +93,8 @@ pub enum Weight {
 impl SolanaRules {
     /// Packs that know the account or program, each with its role.
     pub fn holders(&self, account: &Key) -> impl Iterator<Item = &Holder> {
-        self.accounts.get(account).into_iter().flatten()
+        let is_known = self.known.may_hold(account);
+        is_known.then(|| self.accounts.get(account)).flatten().into_iter().flatten()
     }
 
     /// The rules of an instruction; of several beginnings that its data has, those of the longest.
@@ -113,6 +117,7 @@ impl SolanaRules {
 
     /// Called once all packs are loaded.
     pub(super) fn index(&mut self) {
+        self.known = PrefixFilter::of(self.accounts.keys().map(Key::as_slice));
         for (program, holders) in &self.accounts {
             let rows = holders.iter().filter_map(|holder| self.instructions.get(&(holder.pack, holder.role.clone())));
             let rules: Vec<Arc<InstructionRule>> = rows.flatten().cloned().collect();
@@ -127,7 +132,7 @@ impl SolanaRules {
     }
 
     pub fn symbol_collides(&self, symbol: &str, mint: &Key) -> bool {
-        !self.canonical.contains(mint) && self.canonical_symbols.contains(&fold_symbol(symbol))
+        !self.canonical.contains(mint) && self.canonical_symbols.contains(&*fold_symbol(symbol))
     }
 }
 

@@ -257,15 +257,9 @@ fn by_itself(left: &[U256], source: Source, rule: &str, category: Category) -> O
 
 /// A name for the protocol even where no rule decided: of a program that some pack lists, the outermost first.
 pub fn named(scene: &SolanaScene<'_>, rules: &Rules) -> Option<Arc<str>> {
-    let mut programs: Vec<(usize, Key)> = scene
-        .facts
-        .transaction
-        .instructions
-        .iter()
-        .map(|instruction| (instruction.depth, instruction.program))
-        .collect();
-    programs.sort_by_key(|(depth, _)| *depth);
-    programs.iter().find_map(|(_, program)| name(program, rules))
+    let instructions = scene.facts.transaction.instructions.iter();
+    let named = instructions.filter_map(|instruction| Some((instruction.depth, name(&instruction.program, rules)?)));
+    named.min_by_key(|(depth, _)| *depth).map(|(_, name)| name)
 }
 
 /// The name of the first called program that is neither standard nor quiet.

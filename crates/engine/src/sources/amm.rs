@@ -1,7 +1,7 @@
 //! The AMM graph. An asset leaves the wallet into some pool that logs a swap, another comes out of one: that alone reads
 //! most routers and aggregators without knowing them. A forged swap log gains nothing, since no asset passed through.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::matched::Matched;
@@ -23,18 +23,18 @@ pub fn opinions(scene: &EvmScene<'_>, rules: &Rules, logs: &[Matched<'_>]) -> Ve
     let by_asset = by_asset(scene);
     let mut reached = Vec::new();
     let mut touched = BTreeSet::new();
-    let mut directions = BTreeSet::new();
+    let mut is_one_way = true;
     for (at, leg) in scene.legs.iter().enumerate().filter(|(_, leg)| !leg.asset.is_nft()) {
         if let Some(pool) = reaches(scene, leg, &by_asset, &pools) {
+            is_one_way &= reached.first().is_none_or(|(_, first): &(usize, &Leg)| first.direction == leg.direction);
             reached.push((at, leg));
             touched.insert(pool);
-            directions.insert(leg.direction);
         }
     }
     let Some(first) = logs.iter().find(|log| touched.contains(&Account::from(log.log.address))) else {
         return Vec::new();
     };
-    if directions.len() < 2 {
+    if is_one_way {
         return Vec::new();
     }
     let mut groups: BTreeSet<usize> = touched.iter().filter_map(|pool| scene.links().group(*pool)).collect();
@@ -72,15 +72,18 @@ struct Passed {
     is_mixed: bool,
 }
 
-/// Those that swapped: they took one asset in and gave another out.
-fn pools(scene: &EvmScene<'_>, logs: &[Matched<'_>]) -> BTreeSet<Account> {
-    let mut passed: BTreeMap<Account, Passed> =
-        logs.iter().map(|log| (Account::from(log.log.address), Passed::default())).collect();
+/// Those that swapped: they took one asset in and gave another out. Sorted.
+fn pools(scene: &EvmScene<'_>, logs: &[Matched<'_>]) -> Vec<Account> {
+    let mut pools: Vec<Account> = logs.iter().map(|log| log.log.address.into()).collect();
+    pools.sort_unstable();
+    pools.dedup();
+    let mut passed = Vec::new();
+    passed.resize_with(pools.len(), Passed::default);
     for m in &scene.movements {
-        if let Some(pool) = passed.get_mut(&m.to) {
+        if let Some(pool) = pools.binary_search(&m.to).ok().and_then(|at| passed.get_mut(at)) {
             pool.is_mixed |= pool.took.get_or_insert(m.asset) != &m.asset;
         }
-        if let Some(pool) = passed.get_mut(&m.from) {
+        if let Some(pool) = pools.binary_search(&m.from).ok().and_then(|at| passed.get_mut(at)) {
             pool.is_mixed |= pool.gave.get_or_insert(m.asset) != &m.asset;
         }
     }
@@ -88,7 +91,9 @@ fn pools(scene: &EvmScene<'_>, logs: &[Matched<'_>]) -> BTreeSet<Account> {
         (Some(took), Some(gave)) => pool.is_mixed || took != gave,
         _ => false,
     };
-    passed.into_iter().filter(|(_, pool)| exchanged(pool)).map(|(account, _)| account).collect()
+    let mut passed = passed.iter();
+    pools.retain(|_| passed.next().is_some_and(exchanged));
+    pools
 }
 
 /// Every movement, by what moved and then in chain order.
@@ -99,12 +104,7 @@ fn by_asset<'a>(scene: &'a EvmScene<'_>) -> Vec<(Asset, &'a Movement)> {
 }
 
 /// Follows the leg's asset from account to account, from the wallet to a pool or from a pool to the wallet.
-fn reaches(
-    scene: &EvmScene<'_>,
-    leg: &Leg,
-    by_asset: &[(Asset, &Movement)],
-    pools: &BTreeSet<Account>,
-) -> Option<Account> {
+fn reaches(scene: &EvmScene<'_>, leg: &Leg, by_asset: &[(Asset, &Movement)], pools: &[Account]) -> Option<Account> {
     let wallet = Account::from(scene.perspective);
     let asset = scene.kin(leg.asset);
     let start = by_asset.partition_point(|(of, _)| *of < asset);
@@ -121,7 +121,7 @@ fn reaches(
         let start = hands.partition_point(|(from, _)| *from < here);
         let from_here = hands.get(start..).unwrap_or_default().iter().take_while(|(from, _)| *from == here);
         for (_, next) in from_here.filter(|(_, next)| !next.is_zero()) {
-            if pools.contains(next) {
+            if pools.binary_search(next).is_ok() {
                 return Some(*next);
             }
             if visited.insert(*next) {

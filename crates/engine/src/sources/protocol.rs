@@ -213,6 +213,8 @@ pub fn called(scene: &EvmScene<'_>, rules: &Rules) -> Option<Arc<str>> {
 
 /// The name of a contract that some pack lists, or that another contract vouches for.
 fn name_of(scene: &EvmScene<'_>, rules: &Rules, contract: Address) -> Option<Arc<str>> {
+    // Of most contracts nothing is known.
+    scene.known.holders(contract).first()?;
     let open = scene.known.open(contract).filter(|_| !scene.known.is_copy(contract));
     scene.known.vouchers(contract).chain(open).find_map(|pack| rules.protocol(pack))
 }
