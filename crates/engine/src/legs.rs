@@ -42,7 +42,7 @@ pub struct Leg {
 pub fn legs(movements: &[Movement], wallet: Account) -> Option<Vec<Leg>> {
     let mut own: Vec<&Movement> = Vec::with_capacity(movements.len());
     own.extend(movements.iter().filter(|m| (m.from == wallet) != (m.to == wallet)));
-    own.sort_by(|one, other| one.asset.cmp(&other.asset));
+    own.sort_by_key(|one| one.asset);
     let mut legs = Vec::with_capacity(own.len());
     for of_asset in own.chunk_by(|one, other| one.asset == other.asset) {
         legs.extend(leg(of_asset, wallet)?);
