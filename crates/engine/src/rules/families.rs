@@ -52,7 +52,7 @@ impl Families {
 /// `USDC.e` is bridged USDC, and a wrapper is its coin.
 fn family(symbol: &str) -> String {
     let folded = fold_symbol(symbol);
-    let bridged = folded.strip_suffix(".E").unwrap_or(&*folded);
+    let bridged = folded.strip_suffix(".E").unwrap_or(&folded);
     match bridged {
         "WETH" => "ETH".to_owned(),
         other => other.to_owned(),
