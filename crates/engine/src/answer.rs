@@ -224,6 +224,8 @@ fn evidence(scene: &Scene<'_>, reading: &Reading) -> Vec<Evidence> {
         rows.push(Evidence { source, rule, says, log_index: None, instruction_index: None, agrees });
     }
     rows.sort_by(|a, b| (a.source, a.log_index, &a.rule, a.says).cmp(&(b.source, b.log_index, &b.rule, b.says)));
+    // Two rules of one name that say the same of one log are shown once.
+    rows.dedup();
     rows
 }
 

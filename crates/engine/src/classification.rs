@@ -435,7 +435,7 @@ impl AssetLeg {
 }
 
 /// What one source said of the transaction.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Evidence {
     pub source: Source,
     /// The rule that spoke: pack and signature, or the shape's name.

@@ -124,9 +124,6 @@ fn asked(scene: &EvmScene<'_>, rules: &Rules, beside: &mut Opinions) -> Vec<Opin
     }
     found.extend(to_oneself(scene));
     found.extend(wrapped_by_another(scene));
-    if found.is_empty() {
-        found.extend(free_mint(scene));
-    }
     if found.is_empty() && is_untouched(scene, rules, target) {
         found.push(bare(scene, "evm/nothing-moved", Category::ContractCall));
     }
@@ -318,18 +315,6 @@ fn wrapped_by_another(scene: &EvmScene<'_>) -> Option<Opinion> {
     }
     let explains = Shares::whole(scene.legs.iter().enumerate());
     Some(Opinion::new(Source::Call, "evm/wrapped-by-another", category, Strength::Verified, explains))
-}
-
-/// The wallet called, gave nothing, and all that moved for anybody are NFTs made for it by collections that no pack knows, whatever the function is called:
-/// a minter in front of a collection comes to the same as the collection. An NFT that stands for something paid in comes with that movement.
-fn free_mint(scene: &EvmScene<'_>) -> Option<Opinion> {
-    let wallet = Account::from(scene.perspective);
-    let is_unknown = |m: &Movement| m.asset.contract().is_some_and(|of| !scene.is_listed(Asset::Token(of)));
-    let is_minted = |m: &Movement| m.asset.is_nft() && m.is_mint() && m.to == wallet && is_unknown(m);
-    let moved = &scene.movements;
-    let is_free = scene.acts && scene.facts.transaction.value.is_zero() && scene.ground.shows_coin();
-    (is_free && !moved.is_empty() && moved.iter().all(is_minted))
-        .then(|| bare(scene, "evm/free-mint", Category::NftMint))
 }
 
 /// All that moved went from the wallet to itself.
