@@ -275,7 +275,7 @@ fn order(o: &Opinion) -> (Subject<'_>, Reverse<Strength>, &str) {
     (subject(o), Reverse(o.strength), &o.rule)
 }
 
-/// A shape never decides, and a category is asserted only with the legs it needs.
+/// What is only suggested never decides, and a category is asserted only with the legs it needs.
 fn is_claim(scene: &Scene<'_>, opinion: &Opinion) -> bool {
     let has = |direction| opinion.explains_direction(&scene.legs, direction);
     let has_legs = match opinion.category.meaning().legs {
