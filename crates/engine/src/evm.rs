@@ -2,14 +2,16 @@
 
 pub mod accruals;
 pub mod actor;
+pub mod calldata;
 pub mod code;
+mod coin;
 pub mod erc20;
 pub mod fee;
 pub mod json;
 pub mod movements;
 pub(crate) mod needs;
 pub mod pools;
-mod proofs;
+pub mod proofs;
 pub mod rebases;
 pub mod scene;
 pub mod trace;

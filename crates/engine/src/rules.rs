@@ -13,6 +13,7 @@ pub mod path;
 pub mod reader;
 pub mod recorded;
 pub mod solana;
+mod widespread;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,6 +32,7 @@ pub use known::{Known, ProvedContracts, open_pack};
 use load::Loader;
 pub use load::{Checks, Extent, Lists};
 use solana::SolanaRules;
+use widespread::Widespread;
 
 use crate::asset::{Account, Asset};
 use crate::block::Block;
@@ -137,6 +139,8 @@ pub struct ChainRules {
     contracts: Directory,
     /// Wallets of exchanges: whose they are is known, and what is sent to them and by them. They lend their word to nothing else.
     accounts: Directory,
+    /// Tokens that several public lists name.
+    widespread: Widespread,
     factories: Vec<Factory>,
     fees: Vec<u32>,
     /// How listed contracts vouch for others.
@@ -304,7 +308,7 @@ impl Rules {
     }
 
     pub fn within(packs: &[(&str, &str)], extent: Extent) -> Result<Self, Vec<Fault>> {
-        Loader::new(extent).load(packs, embedded::TOKENS)
+        Loader::new(extent).load(packs, embedded::TOKENS, embedded::WIDESPREAD)
     }
 
     pub fn events(&self, topic0: &B256) -> &[EventRule] {

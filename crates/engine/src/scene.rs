@@ -13,7 +13,7 @@ use crate::block::Block;
 use crate::category::Category;
 use crate::chain::Chain;
 use crate::classification::Called;
-use crate::evm::{EvmFacts, InternalValue, pools, vouched};
+use crate::evm::{EvmFacts, InternalValue, pools, proofs, vouched};
 use crate::hash::TxHash;
 use crate::legs::{Direction, Leg, position};
 use crate::links::Links;
@@ -346,15 +346,15 @@ impl Ground<'_> {
         }
     }
 
-    /// Whether nobody was called or logged but the wallet itself, and contracts that are known: listed ones, canonical tokens, and pools that prove their
-    /// factory.
+    /// Whether nobody was called or logged but the wallet itself, and contracts that are known: listed ones, canonical tokens, widespread ones that log
+    /// what their standard asks, and pools that prove their factory.
     pub fn is_among_known(&self, movements: &[Movement], wallet: Account) -> bool {
         let Self::Evm { facts, known } = self else { return true };
-        let is_known = |contract: Address| {
-            wallet == contract.into() || known.is_on_list(contract) || pools::is_made(known, movements, contract)
-        };
-        let called = facts.transaction.to.into_iter();
-        called.chain(facts.contract_logs().map(|log| log.address)).all(is_known)
+        let is_wallet = |contract: Address| wallet == contract.into();
+        let is_called_known =
+            |called: Address| is_wallet(called) || known.is_on_list(called) || pools::is_made(known, movements, called);
+        facts.transaction.to.is_none_or(is_called_known)
+            && facts.contract_logs().all(|log| is_wallet(log.address) || proofs::is_known(known, movements, log))
     }
 
     /// As much coin as whoever submits or arranges a trade may get for it.

@@ -2,7 +2,6 @@
 
 pub mod amm;
 pub mod call;
-pub mod calldata;
 pub mod explain;
 pub mod matched;
 pub mod open;

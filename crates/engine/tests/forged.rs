@@ -4,6 +4,8 @@
 #![expect(clippy::indexing_slicing, clippy::expect_used, reason = "tests fail loudly")]
 #![expect(clippy::print_stdout, reason = "the count is told")]
 
+#[path = "forged/coin.rs"]
+mod coin;
 mod facts;
 #[path = "forged/guards.rs"]
 mod guards;
@@ -459,7 +461,7 @@ fn only_proved_pools_and_listed_tokens_prove_that_a_swap_paid_no_coin() {
     assert!(is_review(router, swap(STRANGER, USDC)), "a stranger's pool may pay coin");
     assert!(is_review(router, swap(pair, TOKEN)), "a stranger's token may pay coin, and the pair is not of it");
     assert!(is_review(STRANGER, swap(pair, USDC)), "a stranger's router may pay coin");
-    let fork = address!("d9e1cE17f2641f24aE83637ab66a2cca9C378B9F");
+    let fork = address!("03f7724180AA6b939894B5Ca4314783B0b36b329");
     assert!(is_review(fork, swap(pair, USDC)), "a listed router of others may refund");
     let mut more = swap(pair, USDC);
     more.push(Log { address: STRANGER, topics: vec![keccak256("Paid()")], data: Bytes::new(), log_index: None });

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use alloy_primitives::{Address, I256, U256};
 
 use crate::Category;
+use crate::evm::calldata::{self, Calldata};
 use crate::evm::json::Log;
 use crate::rules::compile::{self, AccountParam, CallShape, EventShape, Opens, ParamFinder, RulePlace};
 use crate::rules::file::RecordedRow;
@@ -14,7 +15,6 @@ use crate::rules::recorded::{RecordedReading, RecordedSource};
 use crate::rules::solana::{InstructionRule, key};
 use crate::rules::{Fault, Known, Pack, Rules};
 use crate::solana::json::Instruction;
-use crate::sources::calldata::{self, Calldata};
 use crate::sources::explain::Words;
 use crate::sources::matched::{LogWords, OtherLog, account, holds};
 
@@ -32,11 +32,13 @@ pub fn check(rules: &Rules) -> Vec<Fault> {
     faults
 }
 
-/// Packs that have rules for events, calls or instructions: each should have recorded bytes of a real transaction.
+/// Packs whose rules read events, calls or instructions: each should have recorded bytes of a real transaction. A call that only tells where coin goes
+/// reads nothing.
 pub fn packs_with_rules(rules: &Rules) -> impl Iterator<Item = &Pack> {
     rules.packs.iter().filter(|pack| {
         let file = &pack.file;
-        !(file.event.is_empty() && file.call.is_empty() && file.instruction.is_empty())
+        let has_calls = file.call.iter().any(|row| row.means.is_some() || row.opens.is_some());
+        has_calls || !file.event.is_empty() || !file.instruction.is_empty()
     })
 }
 

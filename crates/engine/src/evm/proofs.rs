@@ -4,11 +4,12 @@
 use alloy_primitives::{B256, U256};
 
 use super::EvmFacts;
+use super::coin;
 use super::erc20::TRANSFER;
+use super::json::Log;
 use super::movements::APPROVAL;
 use super::pools;
 use crate::asset::Movement;
-use crate::rules::compile::CallRule;
 use crate::rules::{Known, Rules};
 
 /// What a transaction costs before its calldata.
@@ -31,20 +32,26 @@ const TOKEN_CALLS: [[u8; 4]; 5] = [
     [0xa4, 0x57, 0xc2, 0xd7],
 ];
 
-/// Whether coin may have moved inside.
-pub fn may_hide_coin(facts: &EvmFacts, rules: &Rules, known: &Known<'_>, movements: &[Movement]) -> bool {
+/// What coin moved inside beyond the value, where that is proved without a trace; `None` where more may have.
+pub fn coin_inside(
+    facts: &EvmFacts,
+    rules: &Rules,
+    known: &Known<'_>,
+    movements: &[Movement],
+) -> Option<Vec<Movement>> {
     let quirks = &facts.chain.quirks;
     if quirks.logs_every_move || quirks.no_coin {
-        return false;
+        return Some(Vec::new());
     }
     if facts.has_coin_contract() {
-        return true;
+        return None;
     }
-    let is_proved = ran_no_code(facts)
-        || is_too_cheap(facts)
-        || is_token_call(facts, known)
-        || is_kept(facts, rules, known, movements);
-    !is_proved
+    if ran_no_code(facts) || is_too_cheap(facts) || is_token_call(facts, known) {
+        return Some(Vec::new());
+    }
+    // Whoever else runs would have logged.
+    let is_alone = || facts.contract_logs().all(|log| is_known(known, movements, log));
+    coin::paid(facts, rules, known).filter(|_| is_alone())
 }
 
 /// Not a unit of gas was used beyond the calldata, by the prices before and since EIP-2028.
@@ -67,24 +74,25 @@ fn is_too_cheap(facts: &EvmFacts) -> bool {
     is_recent && is_call && !has_own && counts_as_ethereum(facts) && facts.receipt.gas_used < bound
 }
 
-/// A token that is canonical, or that a pack lists, was called by the standard, and logged what the standard asks and nothing else.
+/// A token that is no stranger's was called by the standard, and logged what the standard asks and nothing else.
 fn is_token_call(facts: &EvmFacts, known: &Known<'_>) -> bool {
     let transaction = &facts.transaction;
     let Some(token) = transaction.to.filter(|_| transaction.value.is_zero()) else { return false };
-    let is_listed = known.is_on_list(token);
+    let is_listed = known.is_on_list(token) || known.is_widespread(token);
     let is_standard = transaction.selector().is_some_and(|selector| TOKEN_CALLS.contains(&selector));
-    let is_own = |topic0: B256| topic0 == TRANSFER || topic0 == APPROVAL;
-    let mut logs = facts.contract_logs();
-    is_listed && is_standard && logs.all(|log| log.address == token && log.topic0().is_some_and(is_own))
+    is_listed && is_standard && facts.contract_logs().all(|log| log.address == token && is_of_standard(log))
 }
 
-/// A listed contract was called for something in which its code pays nobody, and nobody logged but contracts that are known: listed ones, canonical
-/// tokens, and pools that prove their factory.
-fn is_kept(facts: &EvmFacts, rules: &Rules, known: &Known<'_>, movements: &[Movement]) -> bool {
-    let (Some(called), Some(selector)) = (facts.transaction.to, facts.transaction.selector()) else { return false };
-    let keeps = |rule: &CallRule| rule.keeps && known.is_listed(called) && known.is_place_of(rule, called);
-    let is_known = |contract| known.is_on_list(contract) || pools::is_made(known, movements, contract);
-    rules.calls(&selector.into()).iter().any(keeps) && facts.contract_logs().all(|log| is_known(log.address))
+/// Whether whoever logged this is known: a listed contract, a canonical token, a pool that proves its factory, or a widespread token that logs what
+/// the standard asks and nothing else.
+pub fn is_known(known: &Known<'_>, movements: &[Movement], log: &Log) -> bool {
+    known.is_on_list(log.address)
+        || known.is_widespread(log.address) && is_of_standard(log)
+        || pools::is_made(known, movements, log.address)
+}
+
+fn is_of_standard(log: &Log) -> bool {
+    log.topic0().is_some_and(|topic0: B256| topic0 == TRANSFER || topic0 == APPROVAL)
 }
 
 /// Chains with a ledger of their own for the coin count gas by their own rules.

@@ -8,7 +8,7 @@ use super::accruals::{self, Stated};
 use super::fee::{Fee, fee};
 use super::json::{Log, word_address};
 use super::movements::{movements, unreadable};
-use super::proofs::may_hide_coin;
+use super::proofs::coin_inside;
 use super::rebases::{self, Outcome as Rebased, Rebase};
 use super::unseen::unseen_value;
 use super::{BalanceChange, EvmFacts, InternalValue, LOGS_MAX, actor, vouched};
@@ -73,10 +73,14 @@ pub fn read<'a>(
     let known = Known::new(listed, vouched::proved(facts, listed));
     let mut movements = if outcome == Outcome::Failed { Vec::new() } else { movements(facts, &known) };
     let is_traced = matches!(facts.internal, InternalValue::Traced { .. }) && !facts.has_coin_contract();
-    let may_hide_coin = !is_traced && may_hide_coin(facts, rules, &known, &movements);
-    if matches!(facts.internal, InternalValue::Listed { .. }) && !may_hide_coin {
-        // No coin moved inside, whatever somebody lists: no balance is asked that would tell.
-        movements.retain(|m| !matches!(m.seen, Seen::Trace(_)));
+    let inside = if is_traced { Some(Vec::new()) } else { coin_inside(facts, rules, &known, &movements) };
+    let may_hide_coin = inside.is_none();
+    if let Some(inside) = inside {
+        if matches!(facts.internal, InternalValue::Listed { .. }) {
+            // What moved inside is proved, whatever somebody lists: no balance is asked that would tell.
+            movements.retain(|m| !matches!(m.seen, Seen::Trace(_)));
+        }
+        movements.extend(inside);
     }
     let carried = actor::carried(facts, &movements, rules, &known);
     // Whose balances change is not logged: only a caller who names a wallet can be told.

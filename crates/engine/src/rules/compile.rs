@@ -133,10 +133,30 @@ pub struct CallRule {
     pub opens: Option<Opens>,
     pub zero: Option<Field>,
     pub differ: Vec<(Field, Field)>,
-    /// The contract's code pays nobody.
-    pub keeps: bool,
+    /// To whom the contract's code pays coin, where that is known.
+    pub coin: Option<CoinRule>,
     pub unsettled: bool,
     pub words: usize,
+}
+
+/// To whom a listed contract's code pays coin in one call, and to nobody else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CoinRule {
+    Nobody,
+    /// All that it unwraps.
+    Unwraps(Payee),
+    /// What it did not wrap of the value.
+    Refunds(Payee),
+    /// As its own functions do, which are packed in these `bytes`.
+    Runs(Field),
+    /// As the commands of Uniswap's Universal Router do.
+    RunsCommands,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Payee {
+    Sender,
+    Named(Field),
 }
 
 #[derive(Debug, Clone)]
@@ -370,11 +390,12 @@ pub fn call(pack: usize, stem: &str, row: &CallRow) -> Result<CallRule, FaultTex
     let zero = row.zero.as_ref().map(|path| function.word(path)).transpose()?;
     let pair = |(one, other): (&String, &String)| Ok((function.word(one)?, function.word(other)?));
     let means = row.means.as_deref().map(category).transpose()?;
-    if means.is_none() && opens.is_none() {
-        return Err("a call either means something or opens others".to_owned());
+    let coin = coin(row, &function)?;
+    if means.is_none() && opens.is_none() && coin.is_none() {
+        return Err("a call means something, opens others, or tells where coin goes".to_owned());
     }
-    if row.keeps && !matches!(place(&row.on)?, RulePlace::Role(_)) {
-        return Err("only of listed contracts is it known that they keep the coin".to_owned());
+    if coin.is_some() && !matches!(place(&row.on)?, RulePlace::Role(_)) {
+        return Err("only of listed contracts is it known where their coin goes".to_owned());
     }
     let (out, may_pay_fee) = legs::out_and_fee(&row.out, &function)?;
     Ok(CallRule {
@@ -392,10 +413,36 @@ pub fn call(pack: usize, stem: &str, row: &CallRow) -> Result<CallRule, FaultTex
         opens,
         zero,
         differ: row.differ.iter().map(pair).collect::<Result<_, FaultText>>()?,
-        keeps: row.keeps,
+        coin,
         unsettled: row.unsettled,
         words: function.words,
     })
+}
+
+/// `keeps`, `unwraps`, `refunds` and `runs` of a call, of which it may have one.
+fn coin(row: &CallRow, function: &CallShape) -> Result<Option<CoinRule>, FaultText> {
+    let payee = |path: &String| match path.as_str() {
+        "@sender" => Ok(Payee::Sender),
+        path => function.address(path).map(Payee::Named),
+    };
+    let runs = |path: &String| match path.as_str() {
+        "@router_commands" => Ok(CoinRule::RunsCommands),
+        other if other.starts_with('@') => Err(format!("no packing of commands is called `{other}`")),
+        path => function.bytes(path).map(CoinRule::Runs),
+    };
+    let mut said = [
+        row.keeps.then_some(Ok(CoinRule::Nobody)),
+        row.unwraps.as_ref().map(|path| payee(path).map(CoinRule::Unwraps)),
+        row.refunds.as_ref().map(|path| payee(path).map(CoinRule::Refunds)),
+        row.runs.as_ref().map(runs),
+    ]
+    .into_iter()
+    .flatten();
+    let rule = said.next().transpose()?;
+    if said.next().is_some() {
+        return Err("a call says only one of `keeps`, `unwraps`, `refunds` and `runs`".to_owned());
+    }
+    Ok(rule)
 }
 
 /// `opens` and `target` of a call.

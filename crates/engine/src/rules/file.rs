@@ -474,6 +474,15 @@ pub struct CallRow<S = Spanned<String>> {
     /// In this call the contract's code pays no coin to anybody but the protocol's own contracts.
     #[serde(default)]
     pub keeps: bool,
+    /// All coin that it unwraps goes to this account, as a path or `@sender`, and no other coin to anybody.
+    #[serde(default)]
+    pub unwraps: Option<String>,
+    /// What it did not wrap of the value goes back to this account, and no other coin to anybody.
+    #[serde(default)]
+    pub refunds: Option<String>,
+    /// It runs its own functions, which are packed here, and pays coin only as they do: a path to `bytes`, or `@` and the name of a packing.
+    #[serde(default)]
+    pub runs: Option<String>,
     /// As in an event.
     #[serde(default)]
     pub unsettled: bool,

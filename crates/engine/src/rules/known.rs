@@ -50,6 +50,11 @@ impl<'a> Known<'a> {
         self.is_canonical(contract) || self.is_listed(contract)
     }
 
+    /// A token that several public lists name: no stranger wrote it for one transaction. It proves nothing else.
+    pub fn is_widespread(&self, contract: Address) -> bool {
+        self.listed.widespread.contains(contract)
+    }
+
     /// Not where only another contract vouches for it.
     pub fn is_listed(&self, contract: Address) -> bool {
         !self.listed.holders(contract).is_empty()

@@ -19,6 +19,7 @@ use super::compile::{self, AccrualRule, ActorRule, CallRule, EventRule, Proof, P
 use super::file::{EVERY_CHAIN, PackFile, ProofRow, TransferDirection, TransferRow};
 use super::filter::PrefixFilter;
 use super::solana::{self, SOLANA, SolanaRules};
+use super::widespread::Widespread;
 use super::{
     ChainRules, Factory, Families, Fault, Holder, Lines, Pack, Rules, SharedAddresses, Standing, TransferRule,
     embedded, fold_symbol,
@@ -115,14 +116,19 @@ impl Loader {
         Self { extent, ..Self::default() }
     }
 
-    pub(super) fn load(mut self, packs: &[(&str, &str)], tokens: &[(&str, &str)]) -> Result<Rules, Vec<Fault>> {
+    pub(super) fn load(
+        mut self,
+        packs: &[(&str, &str)],
+        tokens: &[(&str, &str)],
+        widespread: &[(&str, &'static [u8])],
+    ) -> Result<Rules, Vec<Fault>> {
         let mut digest = Sha256::new();
         if self.extent.lists == Lists::LeftOut {
             digest.update(b"without lists");
         }
         let mut seen = BTreeSet::new();
         for (stem, text) in packs {
-            digest_file(&mut digest, stem, text);
+            digest_file(&mut digest, stem, text.as_bytes());
             let text = match self.extent.checks {
                 Checks::LeftOut if is_embedded(stem, text) => Cow::Owned(thinned::without_checks(text)),
                 _ => Cow::Borrowed(*text),
@@ -137,11 +143,17 @@ impl Loader {
             }
         }
         for (slug, text) in tokens {
-            digest_file(&mut digest, slug, text);
+            digest_file(&mut digest, slug, text.as_bytes());
             let source = PackSource { stem: &format!("tokens/{slug}"), lines: Lines::of(text) };
             match toml::from_str::<TokenFile>(text) {
                 Ok(file) => self.tokens(&source, slug, file),
                 Err(error) => self.faults.push(source.fault(error.span(), error.message().to_owned())),
+            }
+        }
+        for (slug, sorted) in widespread {
+            digest_file(&mut digest, slug, sorted);
+            if self.extent.lists != Lists::LeftOut {
+                self.chains.entry((*slug).to_owned()).or_default().widespread = Widespread::of(sorted);
             }
         }
         self.contested();
@@ -589,8 +601,8 @@ fn is_embedded(stem: &str, text: &str) -> bool {
 }
 
 /// Names are part of it, since `evidence.rule` shows them; lengths keep two sets of files apart whose texts join to the same bytes.
-fn digest_file(digest: &mut Sha256, stem: &str, text: &str) {
-    for part in [stem, text] {
+fn digest_file(digest: &mut Sha256, stem: &str, content: &[u8]) {
+    for part in [stem.as_bytes(), content] {
         digest.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
         digest.update(part);
     }

@@ -5,13 +5,13 @@ use std::ops::RangeInclusive;
 
 use alloy_primitives::{Address, U160, U256, address};
 
-use super::calldata::{self, CALLS_MAX, Calldata, ContractCall};
 use super::explain::{Speaker, Words, explain};
 use super::matched::{another, cross, is_for_perspective, is_unreadable, take_fee};
 use super::trust::{EmitterTrust, listed_as};
 use crate::asset::{Account, Asset, Movement};
 use crate::category::Category;
 use crate::evm::LOGS_MAX;
+use crate::evm::calldata::{self, CALLS_MAX, Calldata, ContractCall};
 use crate::evm::json::Log;
 use crate::evm::movements::{APPROVAL, DEPOSIT, TRANSFER_BATCH, TRANSFER_SINGLE, WITHDRAWAL};
 use crate::evm::scene::{EvmScene, mentions};
@@ -80,7 +80,9 @@ fn asked(scene: &EvmScene<'_>, rules: &Rules, beside: &mut Opinions) -> Vec<Opin
             }
             // The same pack says the same of this contract by itself.
             let is_own = |other: &CallRule| {
-                other.pack == rule.pack && other.means == rule.means && scene.known.is_place_of(other, target)
+                other.pack == rule.pack
+                    && (other.means, other.opens.is_some()) == (rule.means, rule.opens.is_some())
+                    && scene.known.is_place_of(other, target)
             };
             if !matches!(rule.place, RulePlace::Role(_)) && rules.calls(&call.selector).iter().any(is_own) {
                 continue;

@@ -4,6 +4,7 @@ use alloy_primitives::{Address, B256, U256, address};
 
 use crate::asset::{Account, Asset};
 use crate::category::{Category, Nature, Rank};
+use crate::evm::calldata::Calldata;
 use crate::evm::json::word_address;
 use crate::evm::scene::EvmScene;
 use crate::legs::{Direction, LEGS_MAX, Leg, position};
@@ -54,6 +55,24 @@ pub trait Words {
 
     fn amount(&self, field: &Field, member: usize) -> Option<U256> {
         self.word(field, member).map(|word| U256::from_be_bytes(*word))
+    }
+}
+
+impl Words for Calldata<'_> {
+    fn word(&self, field: &Field, member: usize) -> Option<&[u8; 32]> {
+        field.word(self.arguments, member)
+    }
+
+    fn bytes(&self, field: &Field) -> Option<&[u8]> {
+        field.bytes(self.arguments)
+    }
+
+    fn names(&self, address: Address) -> bool {
+        has_word(self.arguments, &address.into_word())
+    }
+
+    fn count(&self, field: &Field) -> Option<usize> {
+        count(field, self.arguments)
     }
 }
 

@@ -132,6 +132,9 @@ impl SignedRow for CallRow {
                 zero: row.zero,
                 differ: row.differ,
                 keeps: row.keeps,
+                unwraps: row.unwraps,
+                refunds: row.refunds,
+                runs: row.runs,
                 unsettled: row.unsettled,
             }
         };

@@ -2,8 +2,7 @@
 
 use alloy_primitives::{Address, FixedBytes, U256};
 
-use super::explain::{Words, count, has_word};
-use crate::evm::json::word_address;
+use super::json::word_address;
 use crate::rules::compile::{Field, Opens};
 use crate::rules::path;
 
@@ -36,7 +35,7 @@ pub fn open<'a>(call: &Calldata<'a>, opens: &Opens, target: Address, acting: Add
 fn inside<'a>(call: &Calldata<'a>, data: &Field, to: Option<&Field>, target: Address) -> Option<Vec<ContractCall<'a>>> {
     let one = |member: usize| {
         let target = match to {
-            Some(field) => call.address(field, member)?,
+            Some(field) => field.word(call.arguments, member).and_then(word_address)?,
             None => target,
         };
         Some(ContractCall { target, input: call.bytes_at(data.locate(call.arguments, member)?)? })
@@ -81,7 +80,12 @@ impl<'a> Calldata<'a> {
         Some(Self { selector: FixedBytes(*selector), arguments })
     }
 
-    fn word_at(&self, byte: usize) -> Option<&'a [u8; 32]> {
+    /// Parameters that no selector stands before.
+    pub fn bare(arguments: &'a [u8]) -> Self {
+        Self { selector: FixedBytes::ZERO, arguments }
+    }
+
+    pub fn word_at(&self, byte: usize) -> Option<&'a [u8; 32]> {
         path::word_at(self.arguments, byte)
     }
 
@@ -90,38 +94,20 @@ impl<'a> Calldata<'a> {
     }
 
     /// Where a dynamic parameter begins, as its head word says.
-    fn offset(&self, head: usize) -> Option<usize> {
+    pub fn offset(&self, head: usize) -> Option<usize> {
         self.size_at(head.checked_mul(32)?)
     }
 
-    fn bytes_at(&self, start: usize) -> Option<&'a [u8]> {
+    pub fn bytes_at(&self, start: usize) -> Option<&'a [u8]> {
         let length = self.size_at(start)?;
         let body = start.checked_add(32)?;
         self.arguments.get(body..body.checked_add(length)?)
     }
 
     /// Where the members of an array of dynamic members begin.
-    fn members(&self, array: usize) -> Option<Vec<usize>> {
+    pub fn members(&self, array: usize) -> Option<Vec<usize>> {
         let count = self.size_at(array)?.min(CALLS_MAX);
         let base = array.checked_add(32)?;
         (0..count).map(|at| base.checked_add(self.size_at(base.checked_add(at.checked_mul(32)?)?)?)).collect()
-    }
-}
-
-impl Words for Calldata<'_> {
-    fn word(&self, field: &Field, member: usize) -> Option<&[u8; 32]> {
-        field.word(self.arguments, member)
-    }
-
-    fn bytes(&self, field: &Field) -> Option<&[u8]> {
-        field.bytes(self.arguments)
-    }
-
-    fn names(&self, address: Address) -> bool {
-        has_word(self.arguments, &address.into_word())
-    }
-
-    fn count(&self, field: &Field) -> Option<usize> {
-        count(field, self.arguments)
     }
 }
