@@ -9,7 +9,7 @@ use super::erc20::TRANSFER;
 use super::json::Log;
 use super::movements::APPROVAL;
 use super::pools;
-use crate::asset::Movement;
+use crate::asset::{Movement, Seen};
 use crate::rules::{Known, Rules};
 
 /// What a transaction costs before its calldata.
@@ -51,7 +51,14 @@ pub fn coin_inside(
     }
     // Whoever else runs would have logged.
     let is_alone = || facts.contract_logs().all(|log| is_known(known, movements, log));
-    coin::paid(facts, rules, known).filter(|_| is_alone())
+    let mut paid = coin::paid(facts, rules, known).filter(|_| is_alone())?;
+    // Some chains log coin themselves.
+    let is_told = |coin: &Movement| {
+        let is_it = |m: &Movement| (m.asset, m.from, m.to, m.amount) == (coin.asset, coin.from, coin.to, coin.amount);
+        movements.iter().any(|m| matches!(m.seen, Seen::Log(_)) && is_it(m))
+    };
+    paid.retain(|coin| !is_told(coin));
+    Some(paid)
 }
 
 /// Not a unit of gas was used beyond the calldata, by the prices before and since EIP-2028.

@@ -90,6 +90,11 @@ fn a_router_pays_what_it_unwraps_to_whom_the_call_names() {
     assert!(read(ROUTER, asked(WALLET), and(ping)).1, "somebody else ran too");
     assert!(read(ROUTER, asked(WALLET), and(unwrapped(ROUTER, 7))).1, "a token traded of its own");
     assert!(read(ROUTER, asked(WALLET), and(unwrapped(STRANGER, 7))).1, "somebody else has coin to pay with");
+    let told = Log { address: address!("0000000000000000000000000000000000001010"), ..unwrapped(ROUTER, 0) };
+    let topics = [keccak256("LogTransfer(address,address,address,uint256,uint256,uint256,uint256,uint256)")];
+    let topics = topics.into_iter().chain([told.address, ROUTER, WALLET].map(|one| one.into_word())).collect();
+    let told = Log { topics, data: words(&[PAID, PAID, 0, 0, PAID]), ..told };
+    assert_eq!(read(ROUTER, asked(WALLET), and(told)), sold(), "a chain that logs its coin");
     let cut = asked(WALLET)[..100].to_vec();
     assert!(read(ROUTER, cut, sale(ROUTER)).1, "a call that cannot be read");
 }
