@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 use alloy_primitives::{Address, B256, Bytes, U256, address, b256};
 use engine::amount::Amount;
 use engine::asset::{Account, Asset};
+use engine::evm::calldata::{CALLS_MAX, Calldata, open};
 use engine::evm::erc20::TRANSFER;
 use engine::evm::json::{EvmTransaction, Log, Receipt};
 use engine::evm::movements::{DEPOSIT, TRANSFER_SINGLE};
@@ -16,7 +17,6 @@ use engine::legs::{Direction, legs};
 use engine::rules::compile::{self, Opens};
 use engine::solana::json::{ACCOUNTS_MAX, DATA_CHARS_MAX, INSTRUCTIONS_MAX};
 use engine::solana::{instructions, json};
-use engine::sources::calldata::{CALLS_MAX, Calldata, open};
 use engine::token::TOKEN_TEXT_BYTES_MAX;
 use engine::{
     Block, Chain, Facts, Knowledge, Missing, Need, Policy, Question, Read, Rules, SolanaFacts, Token, Treatments,
