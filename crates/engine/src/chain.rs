@@ -79,6 +79,8 @@ pub struct Quirks {
     pub no_coin: bool,
     /// The EIP-155 id of the chain whose history this one begins with: transactions with that id are the other chain's.
     pub forked_from: Option<u64>,
+    /// Until when the chain's own form of tokens ran code of whoever got them by a plain transfer. In seconds since 1970.
+    pub tokens_call_until: Option<i64>,
     /// Why readings are left to a person.
     pub caveats: Vec<Caveat>,
 }

@@ -28,7 +28,7 @@ pub fn passed_on(scene: &Scene<'_>, claims: &[Opinion], parts: &[Part]) -> Optio
     let legs = parts.iter().filter(is_trade).filter_map(|part| scene.legs.get(part.leg));
     let mut traded = legs.filter(|leg| !leg.asset.is_nft()).peekable();
     // Where coin moves unseen, whoever gave some for it looks as if nothing was given.
-    traded.peek().filter(|_| scene.ground.shows_coin())?;
+    traded.peek().filter(|_| scene.ground.tells_who_was_paid())?;
     // What the router itself keeps, which the wallet called, is its price.
     let router = scene.ground.called_contract().filter(|called| scene.is_listed(Asset::Token(*called)));
     let mut changes = one_sided(scene);

@@ -118,6 +118,7 @@ pub struct Scene<'a> {
     pub doubts: Vec<Doubt>,
     pub ground: Ground<'a>,
     pub own: OnceCell<Vec<Own>>,
+    pub own_groups: OnceCell<Vec<Option<usize>>>,
     pub links: OnceCell<Links>,
     pub exchanged: OnceCell<Vec<usize>>,
     pub given_up: OnceCell<Vec<(Account, Asset)>>,
@@ -155,8 +156,16 @@ impl Own {
 /// Where the family's own facts are looked up.
 #[derive(Debug, Clone)]
 pub enum Ground<'a> {
-    Evm { facts: &'a EvmFacts, known: Known<'a> },
-    Solana { facts: &'a SolanaFacts, rules: &'a Rules },
+    /// `is_coin_known`: a trace shows what coin moved, or it is proved without one.
+    Evm {
+        facts: &'a EvmFacts,
+        known: Known<'a>,
+        is_coin_known: bool,
+    },
+    Solana {
+        facts: &'a SolanaFacts,
+        rules: &'a Rules,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -205,15 +214,14 @@ impl Scene<'_> {
 
     /// What these movements come to in the direction of the leg, net of what came back by them. More than the leg where others took some of it
     /// on.
-    pub fn net(&self, leg: &Leg, is_of_them: impl Fn(&Own) -> bool) -> Net {
+    pub fn net(&self, leg: &Leg, is_of_them: impl Fn(usize, &Own) -> bool) -> Net {
         let mut moves = MoveSet::default();
         let are_told_apart = self.own().len() <= MoveSet::MAX;
         let mut sum = |direction| {
             let moved = self.moved_range(direction, leg.asset);
             let mut sum = U256::ZERO;
-            for (at, own) in
-                moved.clone().zip(self.own().get(moved).unwrap_or_default()).filter(|(_, own)| is_of_them(own))
-            {
+            let all = moved.clone().zip(self.own().get(moved).unwrap_or_default());
+            for (at, own) in all.filter(|(at, own)| is_of_them(*at, own)) {
                 sum = sum.saturating_add(own.amount);
                 if are_told_apart {
                     moves.insert(at);
@@ -239,12 +247,18 @@ impl Scene<'_> {
         })
     }
 
+    /// To which group the other side of each of the wallet's own movements belongs, in their order.
+    pub fn own_groups(&self) -> &[Option<usize>] {
+        self.own_groups.get_or_init(|| self.own().iter().map(|own| self.links().group(own.counterparty())).collect())
+    }
+
     /// The groups of accounts that both took something from the wallet and gave something to it.
     pub fn exchanged_with(&self) -> &[usize] {
         self.exchanged.get_or_init(|| {
             let groups = |direction| {
-                let own = self.own().iter().filter(move |own| own.direction == direction && !own.amount.is_zero());
-                let mut groups: Vec<usize> = own.filter_map(|own| self.links().group(own.counterparty())).collect();
+                let own = self.own().iter().zip(self.own_groups());
+                let own = own.filter(|(own, _)| own.direction == direction && !own.amount.is_zero());
+                let mut groups: Vec<usize> = own.filter_map(|(_, group)| *group).collect();
                 groups.sort_unstable();
                 groups.dedup();
                 groups
@@ -332,6 +346,12 @@ impl Ground<'_> {
         matches!(facts.internal, InternalValue::Traced { .. } | InternalValue::NotAsked)
     }
 
+    /// Whether it is known who was paid coin, also where nothing shows what a contract and the wrapped coin's passed to each other.
+    pub fn tells_who_was_paid(&self) -> bool {
+        let Self::Evm { is_coin_known, .. } = self else { return true };
+        *is_coin_known
+    }
+
     /// Whether every movement of the coin is known, and an account that holds something is the contract that does so. On Solana each program keeps what
     /// it holds in accounts of its own.
     pub fn tells_who_holds(&self) -> bool {
@@ -349,7 +369,7 @@ impl Ground<'_> {
     /// Whether nobody was called or logged but the wallet itself, and contracts that are known: listed ones, canonical tokens, widespread ones that log
     /// what their standard asks, and pools that prove their factory.
     pub fn is_among_known(&self, movements: &[Movement], wallet: Account) -> bool {
-        let Self::Evm { facts, known } = self else { return true };
+        let Self::Evm { facts, known, .. } = self else { return true };
         let is_wallet = |contract: Address| wallet == contract.into();
         let is_called_known =
             |called: Address| is_wallet(called) || known.is_on_list(called) || pools::is_made(known, movements, called);
@@ -368,7 +388,7 @@ impl Ground<'_> {
     /// What was asked and proved that a contract has a role, as evidence shows it.
     pub fn proofs(&self) -> BTreeSet<String> {
         match self {
-            Self::Evm { facts, known } => vouched::evidence(facts, known),
+            Self::Evm { facts, known, .. } => vouched::evidence(facts, known),
             Self::Solana { .. } => BTreeSet::new(),
         }
     }

@@ -45,7 +45,8 @@ pub fn paid(facts: &EvmFacts, rules: &Rules, known: &Known<'_>) -> Option<Vec<Mo
     };
     // Tokens that trade of their own wrap and unwrap as well, also by the same router, and pay whom they like.
     match reading.wrapping(WITHDRAWAL)[..] {
-        [] => {}
+        // Some wrapped coins do not log what they pay out.
+        [] if payees.unwrapped.is_none() => {}
         [(at, by, amount)] if by == called && payees.unwrapped.is_some() => pay(payees.unwrapped, amount, at),
         _ => return None,
     }

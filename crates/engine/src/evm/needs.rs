@@ -26,7 +26,7 @@ pub(crate) fn needs(scene: &EvmScene<'_>) -> Vec<Need> {
     }
     match facts.internal {
         InternalValue::NotAsked => needs.push(Need::InternalValue),
-        _ if scene.may_hide_coin => {
+        _ if scene.asks_balance => {
             if !facts.balances.contains_key(&scene.perspective) {
                 needs.push(Need::Balance(scene.perspective.into()));
             }

@@ -8,7 +8,7 @@ use super::accruals::{self, Stated};
 use super::fee::{Fee, fee};
 use super::json::{Log, word_address};
 use super::movements::{movements, unreadable};
-use super::proofs::coin_inside;
+use super::proofs::{accounts_may_run, coin_inside};
 use super::rebases::{self, Outcome as Rebased, Rebase};
 use super::unseen::unseen_value;
 use super::{BalanceChange, EvmFacts, InternalValue, LOGS_MAX, actor, vouched};
@@ -33,6 +33,8 @@ pub struct EvmScene<'a> {
     pub is_wallet_named: bool,
     /// Whether coin may have moved inside that no trace shows.
     pub may_hide_coin: bool,
+    /// Whether the wallet's balance is asked for: coin may have moved unseen, or only what the contracts are known for says that none did.
+    pub asks_balance: bool,
     logged: OnceCell<Vec<Vec<usize>>>,
 }
 
@@ -73,14 +75,16 @@ pub fn read<'a>(
     let known = Known::new(listed, vouched::proved(facts, listed));
     let mut movements = if outcome == Outcome::Failed { Vec::new() } else { movements(facts, &known) };
     let is_traced = matches!(facts.internal, InternalValue::Traced { .. }) && !facts.has_coin_contract();
-    let inside = if is_traced { Some(Vec::new()) } else { coin_inside(facts, rules, &known, &movements) };
-    let may_hide_coin = inside.is_none();
+    // Nobody was asked yet, or nobody is to be.
+    let is_assumed = matches!(facts.internal, InternalValue::NotAsked);
+    let inside = if is_traced { None } else { coin_inside(facts, rules, &known, &movements) };
+    let may_hide_coin = !is_traced && inside.is_none();
+    let may_err = inside.as_ref().is_some_and(|inside| inside.may_err);
+    let paid: Vec<Account> = inside.iter().flat_map(|inside| &inside.coin).map(|coin| coin.to).collect();
     if let Some(inside) = inside {
-        if matches!(facts.internal, InternalValue::Listed { .. }) {
-            // What moved inside is proved, whatever somebody lists: no balance is asked that would tell.
-            movements.retain(|m| !matches!(m.seen, Seen::Trace(_)));
-        }
-        movements.extend(inside);
+        // What an explorer lists beside it is the same, or inside the contract.
+        movements.retain(|m| !matches!(m.seen, Seen::Trace(_)));
+        movements.extend(inside.coin);
     }
     let carried = actor::carried(facts, &movements, rules, &known);
     // Whose balances change is not logged: only a caller who names a wallet can be told.
@@ -113,9 +117,12 @@ pub fn read<'a>(
         if may_hide_coin && !is_fee_known {
             // What is missing of the balance may be the fee.
             doubts.push(Doubt::InternalValueUnknown);
-        } else if may_hide_coin {
+        } else if may_hide_coin || may_err && is_fee_known && tells_alone(facts, perspective) {
             let gas = gas.filter(|_| gas_token.is_none());
             movements.extend(unseen_value(facts, (rules, &known), (perspective, gas), &movements, &mut doubts));
+        } else if accounts_may_run(facts) && paid.contains(&perspective.into()) {
+            // What a wallet with code was paid it may have passed on.
+            doubts.push(Doubt::InternalValueUnknown);
         }
         doubts.extend(
             unreadable(facts, &known, perspective)
@@ -180,8 +187,9 @@ pub fn read<'a>(
         gas,
         gas_token: gas_token.map(Account::from),
         doubts,
-        ground: Ground::Evm { facts, known: known.clone() },
+        ground: Ground::Evm { facts, known: known.clone(), is_coin_known: !may_hide_coin || is_assumed },
         own: OnceCell::new(),
+        own_groups: OnceCell::new(),
         links: OnceCell::new(),
         exchanged: OnceCell::new(),
         given_up: OnceCell::new(),
@@ -194,6 +202,7 @@ pub fn read<'a>(
         rebases,
         is_wallet_named: question.wallet.is_some(),
         may_hide_coin,
+        asks_balance: may_hide_coin || may_err,
         logged: OnceCell::new(),
     })
 }
@@ -215,6 +224,13 @@ fn ran_out_of_gas(facts: &EvmFacts) -> bool {
         && facts.receipt.logs.is_empty()
         && !facts.transaction.input.is_empty()
         && facts.transaction.gas == Some(facts.receipt.gas_used)
+}
+
+/// Whether the account's balance shows what this transaction did: it sent no other in the block.
+fn tells_alone(facts: &EvmFacts, account: Address) -> bool {
+    let is_whole = |change: &&BalanceChange| change.before.is_some() && change.after.is_some();
+    let change = facts.balances.get(&account).filter(is_whole);
+    change.is_some_and(|change| change.sent_exactly(u64::from(facts.transaction.from == account)))
 }
 
 fn is_party(wallet: Address, facts: &EvmFacts, movements: &[Movement], may_hide_coin: bool) -> bool {

@@ -161,6 +161,7 @@ pub fn read<'a>(
         doubts,
         ground: Ground::Solana { facts, rules },
         own: OnceCell::new(),
+        own_groups: OnceCell::new(),
         links: OnceCell::new(),
         exchanged: OnceCell::new(),
         given_up: OnceCell::new(),

@@ -39,8 +39,8 @@ pub fn opinions(scene: &EvmScene<'_>, rules: &Rules, logs: &[Matched<'_>]) -> Ve
     }
     let mut groups: BTreeSet<usize> = touched.iter().filter_map(|pool| scene.links().group(*pool)).collect();
     groups.extend(scene.exchanged_with());
-    let is_of_them = |own: &Own| {
-        let group = scene.links().group(own.counterparty());
+    let is_of_them = |at: usize, own: &Own| {
+        let group = scene.own_groups().get(at).copied().flatten();
         // A token that taxes its own transfers keeps a part of what is traded.
         let is_tax = own.asset.contract() == Some(own.other);
         own.other.is_zero()

@@ -334,7 +334,7 @@ fn inner_value(scene: &EvmScene<'_>, target: Address) -> Option<Opinion> {
         |leg: &Leg| leg.direction == Direction::Out && leg.asset == Asset::Native && leg.other == Account::from(target);
     let (at, leg) = scene.legs.iter().enumerate().find(|(_, leg)| is_sent(leg)).filter(|_| scene.acts)?;
     let mut explains = Shares::default();
-    explains.link(at, scene.net(leg, |own| own.other == Account::from(target)));
+    explains.link(at, scene.net(leg, |_, own| own.other == Account::from(target)));
     Some(Opinion { explains, ..bare(scene, "evm/value", Category::Transfer) })
 }
 

@@ -188,7 +188,7 @@ fn one(
         if is_spent && left.is_some_and(|left| left.is_zero()) {
             continue;
         }
-        let is_with = |party: Address| !scene.net(leg, |own| own.other == Account::from(party)).amount.is_zero();
+        let is_with = |party: Address| !scene.net(leg, |_, own| own.other == Account::from(party)).amount.is_zero();
         if !speaker.is_loose && party.is_some_and(|party| !is_with(party)) {
             continue;
         }
@@ -197,7 +197,7 @@ fn one(
             (Some(amount), _) if spec.what == LegSubject::Rest => stated(beyond(scene, leg, amount)),
             (Some(amount), _) => stated(if is_spent { left.unwrap_or(amount) } else { amount }),
             (None, _) if speaker.is_loose => (Net { amount: leg.amount, moves: MoveSet::default() }, Tie::Linked),
-            (None, Some(party)) => (scene.net(leg, |own| own.other == Account::from(party)), Tie::Linked),
+            (None, Some(party)) => (scene.net(leg, |_, own| own.other == Account::from(party)), Tie::Linked),
             (None, None) => (linked(scene, spec, leg, speaker, words), Tie::Linked),
         };
         if net.amount.is_zero() {
@@ -224,18 +224,19 @@ fn linked(scene: &EvmScene<'_>, spec: &LegSpec, leg: &Leg, speaker: Speaker, wor
         LegSubject::Minted if speaker.means.meaning().rank == Rank::Loan && !scene.is_listed(leg.asset) => {
             Net::default()
         }
-        LegSubject::Minted | LegSubject::Debt => scene.net(leg, |own| own.other.is_zero()),
+        LegSubject::Minted | LegSubject::Debt => scene.net(leg, |_, own| own.other.is_zero()),
         _ => {
             let flow = Flow::of(scene, speaker);
             // A transfer is between the wallet and whom it names, whoever made the token.
             let may_name = speaker.is_verified || speaker.means.is_plain_transfer();
-            let is_named = |other: Address| words.names(other) || is_named_in_call(scene, speaker, other);
+            let called_with = called_with(scene, speaker);
+            let is_named = |other: Address| words.names(other) || has_word(called_with, &other.into_word());
             let is_caller = |other: Address| speaker.means.is_plain_transfer() && other == scene.facts.transaction.from;
             let is_meant = |other: Address| is_named(other) || is_caller(other);
             // A word of zeros names nobody.
             let names = |own: &Own| may_name && !own.other.is_zero() && own.other.evm().is_some_and(is_meant);
             let is_item = |own: &Own| may_name && is_named_item(own, speaker.means, words);
-            scene.net(leg, |own| flow.takes(scene, own) || names(own) || is_item(own))
+            scene.net(leg, |at, own| flow.takes(scene, at, own) || names(own) || is_item(own))
         }
     }
 }
@@ -246,12 +247,12 @@ fn is_named_item(own: &Own, means: Category, words: &impl Words) -> bool {
     own.other.is_zero() && is_traded && own.counterparty().evm().is_some_and(|contract| words.names(contract))
 }
 
-/// The transaction calls a contract of the speaker's pack, and names the account in its arguments.
-fn is_named_in_call(scene: &EvmScene<'_>, speaker: Speaker, account: Address) -> bool {
+/// The arguments of the transaction, where it calls a contract of the speaker's pack.
+fn called_with<'a>(scene: &EvmScene<'a>, speaker: Speaker) -> &'a [u8] {
     let transaction = &scene.facts.transaction;
     let is_of_pack = |called: Address| scene.known.holders(called).iter().any(|holder| holder.pack == speaker.pack);
-    let arguments = transaction.input.get(4..).unwrap_or_default();
-    scene.acts && transaction.to.is_some_and(is_of_pack) && has_word(arguments, &account.into_word())
+    let arguments = transaction.input.get(4..).filter(|_| scene.acts && transaction.to.is_some_and(is_of_pack));
+    arguments.unwrap_or_default()
 }
 
 /// Whose movements belong to a speaker.
@@ -279,13 +280,14 @@ impl<'a> Flow<'a> {
         self.anchors.contains(&Some(group)) || self.exchanged.binary_search(&group).is_ok()
     }
 
-    fn takes(&self, scene: &EvmScene<'_>, own: &Own) -> bool {
+    /// Whether the movement at this place among the wallet's own is the speaker's.
+    fn takes(&self, scene: &EvmScene<'_>, at: usize, own: &Own) -> bool {
         let Some(party) = own.counterparty().evm() else { return false };
         let is_of_pack = || scene.known.holders(party).iter().any(|holder| holder.pack == self.speaker.pack);
-        let is_linked = || scene.links().group(party.into()).is_some_and(|group| self.is_linked(group));
+        let is_linked = || scene.own_groups().get(at).copied().flatten().is_some_and(|group| self.is_linked(group));
         // A token that taxes its own transfers keeps a part of what is traded.
         let is_tax = self.is_exchange && own.asset.contract() == Some(own.other);
-        is_tax || party == self.speaker.contract || is_of_pack() || is_linked()
+        is_tax || party == self.speaker.contract || is_linked() || is_of_pack()
     }
 }
 

@@ -111,7 +111,7 @@ pub fn take_fee(scene: &EvmScene<'_>, (contract, pack): (Address, usize), said: 
     coin.insert(at);
     let rest = said.explains.without_linked(coin);
     // What was too much may have come back from whoever passed the message on.
-    let given = scene.net(leg, |own| is_its(own.other)).amount.min(leg.amount);
+    let given = scene.net(leg, |_, own| is_its(own.other)).amount.min(leg.amount);
     let mut paid = Shares::default();
     paid.push(at, given.saturating_sub(rest.of(at)), Tie::Linked);
     if rest.is_empty() || paid.is_empty() {
