@@ -119,6 +119,7 @@ pub struct Scene<'a> {
     pub ground: Ground<'a>,
     pub own: OnceCell<Vec<Own>>,
     pub own_groups: OnceCell<Vec<Option<usize>>>,
+    pub own_amounts: OnceCell<Vec<U256>>,
     pub links: OnceCell<Links>,
     pub exchanged: OnceCell<Vec<usize>>,
     pub given_up: OnceCell<Vec<(Account, Asset)>>,
@@ -183,6 +184,20 @@ impl Scene<'_> {
         self.own().get(self.moved_range(direction, asset)).unwrap_or_default()
     }
 
+    /// Whether any of the wallet's own movements was of this amount.
+    pub fn has_moved(&self, amount: U256) -> bool {
+        let own = self.own();
+        if own.len() <= FEW_MOVEMENTS {
+            return own.iter().any(|own| own.amount == amount);
+        }
+        let sorted = self.own_amounts.get_or_init(|| {
+            let mut amounts: Vec<U256> = own.iter().map(|own| own.amount).collect();
+            amounts.sort_unstable();
+            amounts
+        });
+        sorted.binary_search(&amount).is_ok()
+    }
+
     fn moved_range(&self, direction: Direction, asset: Asset) -> Range<usize> {
         let own = self.own();
         if own.len() <= FEW_MOVEMENTS {
@@ -215,17 +230,20 @@ impl Scene<'_> {
     /// What these movements come to in the direction of the leg, net of what came back by them. More than the leg where others took some of it
     /// on.
     pub fn net(&self, leg: &Leg, is_of_them: impl Fn(usize, &Own) -> bool) -> Net {
+        if self.own().len() > MoveSet::MAX {
+            // A person looks at them all: whoever has one of the first may have the leg.
+            let moved = self.moved_range(leg.direction, leg.asset).zip(self.moved(leg.direction, leg.asset));
+            let has_one = moved.take(MoveSet::MAX).any(|(at, own)| is_of_them(at, own));
+            return Net { amount: if has_one { leg.amount } else { U256::ZERO }, moves: MoveSet::default() };
+        }
         let mut moves = MoveSet::default();
-        let are_told_apart = self.own().len() <= MoveSet::MAX;
         let mut sum = |direction| {
             let moved = self.moved_range(direction, leg.asset);
             let mut sum = U256::ZERO;
             let all = moved.clone().zip(self.own().get(moved).unwrap_or_default());
             for (at, own) in all.filter(|(at, own)| is_of_them(*at, own)) {
                 sum = sum.saturating_add(own.amount);
-                if are_told_apart {
-                    moves.insert(at);
-                }
+                moves.insert(at);
             }
             sum
         };

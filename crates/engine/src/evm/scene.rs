@@ -190,6 +190,7 @@ pub fn read<'a>(
         ground: Ground::Evm { facts, known: known.clone(), is_coin_known: !may_hide_coin || is_assumed },
         own: OnceCell::new(),
         own_groups: OnceCell::new(),
+        own_amounts: OnceCell::new(),
         links: OnceCell::new(),
         exchanged: OnceCell::new(),
         given_up: OnceCell::new(),

@@ -162,6 +162,7 @@ pub fn read<'a>(
         ground: Ground::Solana { facts, rules },
         own: OnceCell::new(),
         own_groups: OnceCell::new(),
+        own_amounts: OnceCell::new(),
         links: OnceCell::new(),
         exchanged: OnceCell::new(),
         given_up: OnceCell::new(),

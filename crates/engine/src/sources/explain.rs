@@ -7,7 +7,7 @@ use crate::category::{Category, Nature, Rank};
 use crate::evm::calldata::Calldata;
 use crate::evm::json::word_address;
 use crate::evm::scene::EvmScene;
-use crate::legs::{Direction, LEGS_MAX, Leg, position};
+use crate::legs::{Direction, LEGS_MAX, Leg};
 use crate::rules::compile::{Field, LegSpec, LegSubject};
 use crate::rules::path::MEMBERS_MAX;
 use crate::scene::Own;
@@ -165,6 +165,9 @@ fn one(
     // of it to the other.
     let mut left = amount;
     let is_named = |leg: &Leg| asset.is_none_or(|named| leg.asset.contract() == Some(named.into()));
+    if spec.what == LegSubject::Exact && !amount.is_some_and(|amount| is_any(scene, direction, amount)) {
+        return Some(false);
+    }
     // What has no place in a set of legs is not looked at: a log costs the same however many legs there are.
     let of_name = scene.legs.iter().enumerate().take(LEGS_MAX).filter(|(_, leg)| is_named(leg));
     let of_kin = scene.legs.iter().enumerate().take(LEGS_MAX).filter(|(_, leg)| !is_named(leg));
@@ -338,13 +341,19 @@ fn beyond(scene: &EvmScene<'_>, leg: &Leg, amount: U256) -> U256 {
 /// The leg, one of the movements behind it, or the native coin and its wrapper together come to this amount.
 fn is_exactly(scene: &EvmScene<'_>, leg: &Leg, amount: U256) -> bool {
     let moved = || scene.moved(leg.direction, leg.asset).binary_search_by(|own| own.amount.cmp(&amount)).is_ok();
-    let coins = || {
-        let wrappers = scene.chain.wrapped_native.iter().map(|wrapper| Asset::Token(Account::from(*wrapper)));
-        let coins = std::iter::once(Asset::Native).chain(wrappers);
-        let same = coins.filter_map(|coin| scene.legs.get(position(&scene.legs, leg.direction, coin)?));
-        same.fold(U256::ZERO, |sum, other| sum.saturating_add(other.amount))
-    };
-    leg.amount == amount || moved() || (scene.is_native(leg.asset) && coins() == amount)
+    leg.amount == amount || moved() || scene.is_native(leg.asset) && coins(scene, leg.direction) == amount
+}
+
+/// Whether some leg of this direction may be exactly as much: told without looking at each by itself.
+fn is_any(scene: &EvmScene<'_>, direction: Direction, amount: U256) -> bool {
+    scene.has_moved(amount)
+        || scene.legs.iter().any(|leg| leg.direction == direction && leg.amount == amount)
+        || coins(scene, direction) == amount
+}
+
+fn coins(scene: &EvmScene<'_>, direction: Direction) -> U256 {
+    let coins = scene.legs.iter().filter(|leg| leg.direction == direction && scene.is_native(leg.asset));
+    coins.fold(U256::ZERO, |sum, leg| sum.saturating_add(leg.amount))
 }
 
 /// The native coin and its wrapper answer for each other: gateways turn one into the other on the way.

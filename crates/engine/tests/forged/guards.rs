@@ -300,17 +300,19 @@ fn a_free_mint_is_free_only_where_nothing_else_moved() {
     };
     let listed = address!("C36442b4a4522E871399CD717aBDD847Ab11FE88");
     let read = |from: Address, logs: Vec<Log>, change: &dyn Fn(&mut EvmFacts)| {
-        let mut facts = facts::of(from, STRANGER, logs);
+        let mut facts = facts::of(from, TOKEN, logs);
         change(&mut facts);
         let answer = read(facts);
         (answer.category, answer.needs_review)
     };
     let nothing = |_: &mut EvmFacts| {};
     assert_eq!(read(WALLET, vec![item(WALLET), item(WALLET)], &nothing), (Category::NftMint, false));
+    let minter = |facts: &mut EvmFacts| facts.transaction.to = Some(STRANGER);
+    assert!(read(WALLET, vec![item(WALLET)], &minter).1, "who makes another mint may have been paid before");
     let paid = |facts: &mut EvmFacts| facts.transaction.value = U256::ONE;
     assert!(read(WALLET, vec![item(WALLET)], &paid).1, "something was given");
     let coin = |facts: &mut EvmFacts| {
-        let transfers = vec![InternalTransfer { from: STRANGER, to: WALLET, value: U256::from(AMOUNT) }];
+        let transfers = vec![InternalTransfer { from: TOKEN, to: WALLET, value: U256::from(AMOUNT) }];
         facts.internal = InternalValue::Traced { transfers, failed: false };
     };
     assert!(read(WALLET, vec![item(WALLET)], &coin).1, "coin came with it");
