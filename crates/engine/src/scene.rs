@@ -120,6 +120,7 @@ pub struct Scene<'a> {
     pub own: OnceCell<Vec<Own>>,
     pub own_groups: OnceCell<Vec<Option<usize>>>,
     pub own_amounts: OnceCell<Vec<U256>>,
+    pub leg_ranges: OnceCell<Vec<Range<usize>>>,
     pub links: OnceCell<Links>,
     pub exchanged: OnceCell<Vec<usize>>,
     pub given_up: OnceCell<Vec<(Account, Asset)>>,
@@ -182,6 +183,14 @@ impl Scene<'_> {
     /// The wallet's own movements of one asset in one direction, by amount.
     pub fn moved(&self, direction: Direction, asset: Asset) -> &[Own] {
         self.own().get(self.moved_range(direction, asset)).unwrap_or_default()
+    }
+
+    /// The movements behind a leg of the wallet's, by amount.
+    pub fn moved_by(&self, leg: usize) -> &[Own] {
+        let ranges = self
+            .leg_ranges
+            .get_or_init(|| self.legs.iter().map(|leg| self.moved_range(leg.direction, leg.asset)).collect());
+        ranges.get(leg).and_then(|range| self.own().get(range.clone())).unwrap_or_default()
     }
 
     /// Whether any of the wallet's own movements was of this amount.

@@ -41,7 +41,6 @@ pub fn opine(scene: &EvmScene<'_>, rules: &Rules) -> Opinions {
     opinions.is_unsettled |= is_unsettled;
     opinions.said.extend(spam::opinion(scene, rules));
     opinions.said.extend(shape::opinion(scene));
-    opinions.said.extend(shape::free_mint(scene));
     opinions.is_cut |= opinions.said.len() >= OPINIONS_MAX;
     opinions.said.iter_mut().for_each(|claim| open::raise(scene, rules, claim));
     opinions

@@ -163,6 +163,7 @@ pub fn read<'a>(
         own: OnceCell::new(),
         own_groups: OnceCell::new(),
         own_amounts: OnceCell::new(),
+        leg_ranges: OnceCell::new(),
         links: OnceCell::new(),
         exchanged: OnceCell::new(),
         given_up: OnceCell::new(),

@@ -182,7 +182,7 @@ fn one(
             || is_kept
             || is_fungible_mint
             || is_other
-            || !matches_leg(scene, spec, leg, speaker.contract, asset, amount)
+            || !matches_leg(scene, spec, (at, leg), speaker.contract, asset, amount)
         {
             continue;
         }
@@ -197,7 +197,7 @@ fn one(
         }
         let stated = |amount| (Net { amount, moves: MoveSet::default() }, Tie::Stated);
         let (net, tie) = match (amount, party) {
-            (Some(amount), _) if spec.what == LegSubject::Rest => stated(beyond(scene, leg, amount)),
+            (Some(amount), _) if spec.what == LegSubject::Rest => stated(beyond(scene, (at, leg), amount)),
             (Some(amount), _) => stated(if is_spent { left.unwrap_or(amount) } else { amount }),
             (None, _) if speaker.is_loose => (Net { amount: leg.amount, moves: MoveSet::default() }, Tie::Linked),
             (None, Some(party)) => (scene.net(leg, |_, own| own.other == Account::from(party)), Tie::Linked),
@@ -297,7 +297,7 @@ impl<'a> Flow<'a> {
 fn matches_leg(
     scene: &EvmScene<'_>,
     spec: &LegSpec,
-    leg: &Leg,
+    (at, leg): (usize, &Leg),
     emitter: Address,
     named: Option<Address>,
     amount: Option<U256>,
@@ -309,7 +309,7 @@ fn matches_leg(
         LegSubject::Native => scene.is_native(leg.asset),
         LegSubject::Nft => leg.asset.is_nft(),
         LegSubject::Minted | LegSubject::Debt => leg.minted_or_burned,
-        LegSubject::Exact => amount.is_some_and(|amount| is_exactly(scene, leg, amount)),
+        LegSubject::Exact => amount.is_some_and(|amount| is_exactly(scene, (at, leg), amount)),
         LegSubject::Rest => leg.other == Account::from(emitter) && amount != Some(leg.amount),
         // The movements behind the leg decide.
         LegSubject::Counterparty | LegSubject::With(_) | LegSubject::Through(_) | LegSubject::Flow => true,
@@ -334,13 +334,13 @@ fn nearest(scene: &EvmScene<'_>, direction: Direction, event: usize, taken: LegS
 }
 
 /// What is left of the leg when the amount is one of the movements behind it; else all of it.
-fn beyond(scene: &EvmScene<'_>, leg: &Leg, amount: U256) -> U256 {
-    if is_exactly(scene, leg, amount) { leg.amount.saturating_sub(amount) } else { leg.amount }
+fn beyond(scene: &EvmScene<'_>, (at, leg): (usize, &Leg), amount: U256) -> U256 {
+    if is_exactly(scene, (at, leg), amount) { leg.amount.saturating_sub(amount) } else { leg.amount }
 }
 
 /// The leg, one of the movements behind it, or the native coin and its wrapper together come to this amount.
-fn is_exactly(scene: &EvmScene<'_>, leg: &Leg, amount: U256) -> bool {
-    let moved = || scene.moved(leg.direction, leg.asset).binary_search_by(|own| own.amount.cmp(&amount)).is_ok();
+fn is_exactly(scene: &EvmScene<'_>, (at, leg): (usize, &Leg), amount: U256) -> bool {
+    let moved = || scene.moved_by(at).binary_search_by(|own| own.amount.cmp(&amount)).is_ok();
     leg.amount == amount || moved() || scene.is_native(leg.asset) && coins(scene, leg.direction) == amount
 }
 

@@ -1,6 +1,6 @@
-//! The `shape` source: what the net movements alone suggest. But for a free mint it never decides, it only agrees or disagrees.
+//! The `shape` source: what the net movements alone suggest. It never decides, it only agrees or disagrees.
 
-use crate::asset::{Account, Asset, Movement};
+use crate::asset::Asset;
 use crate::category::Category;
 use crate::legs::{Direction, Leg};
 use crate::opinion::{Opinion, Source, Strength};
@@ -16,20 +16,6 @@ pub fn opinion(scene: &Scene<'_>) -> Option<Opinion> {
     }
     let (rule, category) = suggestion(scene)?;
     Some(Opinion::new(Source::Shape, rule, category, Strength::Suggested, Shares::whole(scene.legs.iter().enumerate())))
-}
-
-/// The wallet called a collection that no pack knows, and all that moved for anybody are NFTs that it made for the wallet: it gave nothing, whatever the
-/// function is named. A minter in front of a collection may be paid in another transaction, or pay out what was earned. An NFT that stands for something
-/// paid in comes with that movement. Of all shapes this one decides, since a stranger could as well have his collection called.
-pub fn free_mint(scene: &Scene<'_>) -> Option<Opinion> {
-    let called = scene.ground.called_contract();
-    let is_unknown = |of: &Account| Some(*of) == called && !scene.is_listed(Asset::Token(*of));
-    let is_its = |m: &Movement| m.asset.contract().as_ref().is_some_and(is_unknown);
-    let is_minted = |m: &Movement| m.asset.is_nft() && m.is_mint() && m.to == scene.wallet && is_its(m);
-    let is_seen = scene.acts && scene.outcome == Outcome::Succeeded && scene.ground.shows_coin();
-    let explains = || Shares::whole(scene.legs.iter().enumerate());
-    (is_seen && !scene.movements.is_empty() && scene.movements.iter().all(is_minted))
-        .then(|| Opinion::new(Source::Shape, "shape/free-mint", Category::NftMint, Strength::Standard, explains()))
 }
 
 fn suggestion(scene: &Scene<'_>) -> Option<(&'static str, Category)> {

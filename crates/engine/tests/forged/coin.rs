@@ -65,7 +65,16 @@ fn number(value: u64) -> B256 {
 
 /// What a sale comes to, and the coin that the wallet gets for it.
 fn read(router: Address, input: Vec<u8>, logs: Vec<Log>) -> (Category, bool, Option<String>) {
-    let facts = untraced(router, 200_000, input, logs);
+    summed_up(before_accounts_run(untraced(router, 200_000, input, logs)))
+}
+
+/// When nobody's own account could run code yet.
+fn before_accounts_run(mut facts: EvmFacts) -> EvmFacts {
+    facts.block = Some(Block { number: 1, timestamp: 1_710_000_000, finalized: true });
+    facts
+}
+
+fn summed_up(facts: EvmFacts) -> (Category, bool, Option<String>) {
     let answer = classified(facts, &question(), &KNOWLEDGE).expect("it is the wallet's");
     let coin = answer.assets.received.iter().find(|leg| leg.symbol == "ETH").map(|leg| leg.amount.to_string());
     (answer.category, answer.needs_review, coin)
@@ -95,6 +104,8 @@ fn a_router_pays_what_it_unwraps_to_whom_the_call_names() {
     let topics = topics.into_iter().chain([told.address, ROUTER, WALLET].map(|one| one.into_word())).collect();
     let told = Log { topics, data: words(&[PAID, PAID, 0, 0, PAID]), ..told };
     assert_eq!(read(ROUTER, asked(WALLET), and(told)), sold(), "a chain that logs its coin");
+    let silent = sale(ROUTER).into_iter().filter(|log| log.address != WRAPPED || log.topics.len() == 3).collect();
+    assert!(read(ROUTER, asked(WALLET), silent).1, "a wrapped coin that does not log what it pays out");
     let cut = asked(WALLET)[..100].to_vec();
     assert!(read(ROUTER, cut, sale(ROUTER)).1, "a call that cannot be read");
 }
@@ -173,7 +184,7 @@ fn what_a_router_does_not_wrap_of_the_value_comes_back() {
             logged(POOL, swap, &[ROUTER, WALLET], &[0, PAID, AMOUNT, 0]),
         ];
         logs.extend(more);
-        let mut facts = untraced(ROUTER, 200_000, input, logs);
+        let mut facts = before_accounts_run(untraced(ROUTER, 200_000, input, logs));
         facts.transaction.value = U256::from(PAID + 1_000_000_000_000_000);
         let answer = classified(facts, &question(), &KNOWLEDGE).expect("it is the wallet's");
         assert!(answer.needs_review || answer.assets.sent[0].amount == "0.005", "{}", answer.assets.sent[0].amount);
@@ -199,4 +210,97 @@ fn a_widespread_token_that_logs_only_its_standard_hides_no_coin() {
     let paid = logged(MEMECOIN, "DividendPaid(address,uint256)", &[WALLET], &[7]);
     assert!(reviewed(MEMECOIN, Some(paid)));
     assert!(reviewed(MEMECOIN, Some(logged(STRANGER, "Ping(uint256)", &[], &[7]))));
+}
+
+/// The router's word is checked against the wallet's balance, where a node has it, and against what an explorer lists.
+#[test]
+fn a_balance_and_an_explorer_may_deny_what_a_router_is_known_for() {
+    let path = [number(2), USDC.into_word(), WRAPPED.into_word()];
+    let head = [number(AMOUNT), number(1), number(160), WALLET.into_word(), number(9)];
+    let signature = "swapExactTokensForETH(uint256,uint256,address[],address,uint256)";
+    let input = call(signature, &[&head[..], &path].concat());
+    let facts = || untraced(ROUTER, 200_000, input.clone(), sale(ROUTER));
+    let with = |facts: &EvmFacts, after: u64, sent: u64| {
+        let mut facts = facts.clone();
+        let change = BalanceChange {
+            before: Some(facts.receipt.gas_used + U256::from(AMOUNT)),
+            after: Some(U256::from(after)),
+            sent: Some((4, 4 + sent)),
+        };
+        facts.balances.insert(WALLET, change);
+        facts
+    };
+    let early = before_accounts_run(facts());
+    assert_eq!(summed_up(early.clone()), sold());
+    assert_eq!(summed_up(with(&early, AMOUNT + PAID, 1)), sold(), "the balance says the same");
+    assert!(summed_up(with(&early, AMOUNT, 1)).1, "what the wallet was paid is gone again");
+    assert!(summed_up(with(&early, AMOUNT + PAID + 7, 1)).1, "more came than the router unwrapped");
+    assert_eq!(summed_up(with(&early, AMOUNT, 2)), sold(), "the wallet spent some in the same block");
+    assert!(summed_up(facts()).1, "an account may run code that passes on what it is paid");
+    assert_eq!(summed_up(with(&facts(), AMOUNT + PAID, 1)), sold(), "and its balance shows that it did not");
+    let listed = |to: Address, value: u64| {
+        let mut facts = early.clone();
+        let value = U256::from(value);
+        facts.internal = InternalValue::Listed { transfers: vec![InternalTransfer { from: ROUTER, to, value }] };
+        facts
+    };
+    assert_eq!(summed_up(listed(WALLET, PAID)), sold(), "an explorer lists the same");
+    assert!(summed_up(listed(THIRD, PAID)).1, "an explorer saw another payee");
+    assert!(summed_up(listed(WALLET, PAID - 7)).1, "an explorer saw another amount");
+}
+
+/// Whoever gets most of what a trade brings, and gave nothing, is looked at by a person: also where the coin is proved and not traced.
+#[test]
+fn coin_of_a_trade_that_goes_to_another_is_looked_at() {
+    let execute = |to: Address| {
+        let commands = [0x00, 0x0c];
+        let mut body = U256::from(commands.len()).to_be_bytes_vec();
+        body.extend(commands);
+        body.resize(64, 0);
+        let head = [number(96), number(96 + 64), number(9)];
+        let inputs = [vec![0; 64], [to.into_word(), number(1)].concat()];
+        [call("execute(bytes,bytes[],uint256)", &head), body, packed(&inputs)].concat()
+    };
+    let logs = || [sale(UNIVERSAL), vec![moved(WRAPPED, POOL, WALLET, PAID / 19)]].concat();
+    assert!(!read(UNIVERSAL, execute(WALLET), logs()).1);
+    assert!(read(UNIVERSAL, execute(THIRD), logs()).1);
+}
+
+/// Gas shows that no code ran only by the prices of the day, and on chains whose gas somebody has looked at.
+#[test]
+fn gas_is_counted_by_the_prices_of_the_day() {
+    let data = vec![1_u8; 1_000];
+    let reviewed = |gas: usize, timestamp: i64| {
+        let mut facts = untraced(STRANGER, gas, data.clone(), Vec::new());
+        facts.block = Some(Block { number: 1, timestamp, finalized: true });
+        classified(facts, &question(), &KNOWLEDGE).expect("it is the wallet's").needs_review
+    };
+    assert!(!reviewed(21_000 + 68 * 1_000, 1_500_000_000));
+    assert!(reviewed(21_000 + 68 * 1_000, 1_750_000_000), "a contract may use just as much");
+    let on = |documented_only: bool| {
+        let mut facts = untraced(STRANGER, 21_000 + 16 * 1_000, data.clone(), Vec::new());
+        let chain = engine::Chain { documented_only, ..(*facts.chain).clone() };
+        facts.chain = std::sync::Arc::new(chain);
+        classified(facts, &question(), &KNOWLEDGE).expect("it is the wallet's").needs_review
+    };
+    assert!(!on(false));
+    assert!(on(true), "gas may cost something else there");
+}
+
+/// A bridge's tokens that call whoever gets them may have anybody pay anything.
+#[test]
+fn tokens_that_called_their_recipients_prove_nothing() {
+    let reviewed = |timestamp: i64, until: Option<i64>| {
+        let input = call("transfer(address,uint256)", &[THIRD.into_word(), number(AMOUNT)]);
+        let mut facts = untraced(USDC, 60_000, input, vec![moved(USDC, WALLET, THIRD, AMOUNT)]);
+        let mut chain = (*facts.chain).clone();
+        chain.quirks.tokens_call_until = until;
+        facts.chain = std::sync::Arc::new(chain);
+        facts.block = Some(Block { number: 1, timestamp, finalized: true });
+        let answer = classified(facts, &question(), &KNOWLEDGE).expect("it is his");
+        answer.review_note.is_some_and(|note| note.contains("No node could show native coin"))
+    };
+    assert!(!reviewed(1_640_000_000, None));
+    assert!(reviewed(1_640_000_000, Some(1_650_499_200)));
+    assert!(!reviewed(1_660_000_000, Some(1_650_499_200)), "they were replaced");
 }

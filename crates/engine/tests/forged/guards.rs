@@ -220,7 +220,12 @@ fn what_a_stranger_keeps_on_the_way_to_a_protocol_is_looked_at() {
         (answer.category, answer.needs_review, answer.review_note.unwrap_or_default())
     };
     for fee in [0, AMOUNT / 100, AMOUNT / 10] {
-        assert_eq!(read(fee, STRANGER), (Category::BridgeOut, false, String::new()), "a fee of {fee}");
+        // What arrives may be another token, which that bridge does not log: a person looks for that alone.
+        let (category, _, note) = read(fee, STRANGER);
+        assert!(
+            category == Category::BridgeOut && !note.contains(&Account::from(STRANGER).to_string()),
+            "{fee}: {note}"
+        );
     }
     for kept in [AMOUNT / 10 + 1, AMOUNT - 1] {
         for keeper in [STRANGER, THIRD] {
@@ -290,39 +295,25 @@ fn stated_amounts_prove_that_no_coin_moved_only_among_known_contracts() {
     assert!(read(vault, Some(STRANGER)).1, "a stranger logged");
 }
 
-/// All that moved is an NFT that a stranger's collection made for the wallet, which called and gave nothing.
+/// Who makes the NFT of another contract for the wallet may have been paid before, or pays out what was earned; so may a collection that pays beside.
 #[test]
-fn a_free_mint_is_free_only_where_nothing_else_moved() {
-    let item = |to: Address| {
-        let word = |address: Address| address.into_word();
-        let topics = vec![TRANSFER, word(Address::ZERO), word(to), B256::from(U256::from(7))];
-        Log { address: TOKEN, topics, data: Bytes::new(), log_index: None }
-    };
-    let listed = address!("C36442b4a4522E871399CD717aBDD847Ab11FE88");
-    let read = |from: Address, logs: Vec<Log>, change: &dyn Fn(&mut EvmFacts)| {
-        let mut facts = facts::of(from, TOKEN, logs);
+fn a_free_mint_is_free_only_where_the_collection_makes_it() {
+    let topics = vec![TRANSFER, Address::ZERO.into_word(), WALLET.into_word(), B256::from(U256::from(7))];
+    let item = Log { address: TOKEN, topics, data: Bytes::new(), log_index: None };
+    let read = |called: Address, change: &dyn Fn(&mut EvmFacts)| {
+        let mut facts = facts::of(WALLET, called, vec![item.clone(), item.clone()]);
         change(&mut facts);
         let answer = read(facts);
         (answer.category, answer.needs_review)
     };
-    let nothing = |_: &mut EvmFacts| {};
-    assert_eq!(read(WALLET, vec![item(WALLET), item(WALLET)], &nothing), (Category::NftMint, false));
-    let minter = |facts: &mut EvmFacts| facts.transaction.to = Some(STRANGER);
-    assert!(read(WALLET, vec![item(WALLET)], &minter).1, "who makes another mint may have been paid before");
-    let paid = |facts: &mut EvmFacts| facts.transaction.value = U256::ONE;
-    assert!(read(WALLET, vec![item(WALLET)], &paid).1, "something was given");
+    assert_eq!(read(TOKEN, &|_| ()), (Category::NftMint, false));
+    assert!(read(STRANGER, &|_| ()).1, "a minter");
     let coin = |facts: &mut EvmFacts| {
         let transfers = vec![InternalTransfer { from: TOKEN, to: WALLET, value: U256::from(AMOUNT) }];
         facts.internal = InternalValue::Traced { transfers, failed: false };
     };
-    assert!(read(WALLET, vec![item(WALLET)], &coin).1, "coin came with it");
-    let untraced = |facts: &mut EvmFacts| facts.internal = InternalValue::Untraceable;
-    assert!(read(WALLET, vec![item(WALLET)], &untraced).1, "coin may have come with it");
-    assert!(
-        read(WALLET, vec![item(WALLET), moved(USDC, STRANGER, WALLET, AMOUNT)], &nothing).1,
-        "a payment came with it"
-    );
-    assert!(read(WALLET, vec![item(WALLET), moved(USDC, STRANGER, THIRD, AMOUNT)], &nothing).1, "somebody was paid");
-    assert!(read(WALLET, vec![Log { address: listed, ..item(WALLET) }], &nothing).1, "a position of a protocol");
-    assert!(read(WALLET, vec![item(WALLET), item(THIRD)], &nothing).1, "somebody else got one");
+    assert!(read(TOKEN, &coin).1, "coin came with it");
+    assert!(read(TOKEN, &|facts| facts.internal = InternalValue::Untraceable).1, "coin may have come with it");
+    let paid = |facts: &mut EvmFacts| facts.receipt.logs.push(moved(USDC, STRANGER, WALLET, AMOUNT));
+    assert!(read(TOKEN, &paid).1, "a payment came with it");
 }
