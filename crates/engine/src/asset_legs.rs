@@ -78,17 +78,28 @@ fn asset_leg(scene: &Scene<'_>, leg: &Leg, raw: U256) -> AssetLeg {
     };
     printed.inferred = leg.inferred;
     printed.inferred_basis = leg.inferred.then_some(BALANCE_DELTA);
+    let other = party(scene, leg, raw);
     match leg.direction {
         Direction::Out => {
-            printed.to = Some(leg.other);
+            printed.to = Some(other);
             printed.action = if leg.minted_or_burned { Action::Burned } else { Action::Transferred };
         }
         Direction::In => {
-            printed.from = Some(leg.other);
+            printed.from = Some(other);
             printed.action = if leg.minted_or_burned { Action::Minted } else { Action::Received };
         }
     }
     printed
+}
+
+/// The other side of a leg; of a part of it the only account that moved just so much, where there is one.
+fn party(scene: &Scene<'_>, leg: &Leg, part: U256) -> Account {
+    if part == leg.amount {
+        return leg.other;
+    }
+    let parts = scene.moved(leg.direction, leg.asset).iter().filter(|own| own.amount == part);
+    let mut others = parts.map(|own| own.other);
+    others.next().filter(|first| others.all(|other| other == *first)).unwrap_or(leg.other)
 }
 
 /// An NFT is counted, whatever decimals its contract reports.
