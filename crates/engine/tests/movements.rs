@@ -346,20 +346,27 @@ fn a_coin_is_called_as_it_was_then() {
     assert_eq!(symbols(1_000), ["ETH", "ETH"]);
 }
 
-/// Where it is proved that no coin moved inside, nobody's list of such coin is believed: no balance is asked that would tell.
+/// Where gas leaves no room for coin that moved inside, nobody's list of such coin is believed: no balance is asked that would tell. Where only what a
+/// token is known for says so, the list is a reason to look.
 #[test]
 fn what_somebody_lists_is_nothing_where_no_coin_can_have_moved() {
     let usdc = address!("A0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48");
     let sent = log(usdc, "Transfer(address,address,uint256)", &[WALLET.into_word(), OTHER.into_word()], &[word(7)]);
-    let mut facts = with(vec![sent]);
-    facts.transaction.to = Some(usdc);
     let asked = [OTHER.into_word(), word(7)].map(|word| word.0).concat();
-    facts.transaction.input = Bytes::from([vec![0xa9, 0x05, 0x9c, 0xbb], asked].concat());
-    let invented = InternalTransfer { from: OTHER, to: WALLET, value: U256::from(5_000_000_000_u64) };
-    facts.internal = InternalValue::Listed { transfers: vec![invented] };
-    let read = engine::read(&Facts::from(facts), &Question::default(), &KNOWLEDGE, Missing::Accept);
-    let answer = read.unwrap().done().unwrap();
-    assert!(answer.assets.received.is_empty() && !answer.needs_review, "{:?}", answer.assets);
+    let asked = Bytes::from([vec![0xa9, 0x05, 0x9c, 0xbb], asked].concat());
+    let answer = |to: Address, input: Bytes, logs: Vec<Log>, gas_used: u64| {
+        let mut facts = with(logs);
+        facts.transaction.to = Some(to);
+        facts.transaction.input = input;
+        facts.receipt.gas_used = U256::from(gas_used);
+        let invented = InternalTransfer { from: OTHER, to: WALLET, value: U256::from(5_000_000_000_u64) };
+        facts.internal = InternalValue::Listed { transfers: vec![invented] };
+        let read = engine::read(&Facts::from(facts), &Question::default(), &KNOWLEDGE, Missing::Accept);
+        read.unwrap().done().unwrap()
+    };
+    let without_code = answer(OTHER, Bytes::from(vec![1; 100]), Vec::new(), 21_000 + 16 * 100);
+    assert!(without_code.assets.received.is_empty() && !without_code.needs_review, "{:?}", without_code.assets);
+    assert!(answer(usdc, asked, vec![sent], 60_000).needs_review);
 }
 
 /// A deposit address hands coin on and logs it. Where the log names the wallet, or a token moved for somebody, more may have been bought than was moved.

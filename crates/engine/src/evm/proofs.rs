@@ -47,6 +47,9 @@ pub struct Inside {
 /// What coin moved inside beyond the value, where that is proved without a trace; `None` where more may have.
 pub fn coin_inside(facts: &EvmFacts, rules: &Rules, known: &Known<'_>, movements: &[Movement]) -> Option<Inside> {
     let inside = proved(facts, rules, known, movements)?;
+    if !inside.may_err {
+        return Some(inside);
+    }
     // Explorers may leave things out, but what they list went somewhere.
     let is_told = |m: &Movement| {
         !matches!(m.seen, Seen::Trace(_)) || is_inner(facts, m) || inside.coin.iter().any(|coin| is_same(m, coin))
