@@ -108,6 +108,9 @@ fn describe_lines(
     let of_first = if is_whole { None } else { Some(of(first)) };
     let spoken_of = of_first.as_ref().unwrap_or(assets);
     let (treatment, basis) = (first.position.treatment, first.position.basis);
+    // A fee that is nobody's by name was not paid to the protocol that was called.
+    let is_fee = first.category == Category::FeePayment;
+    let protocol = if is_fee { first.claim.protocol.as_deref() } else { protocol };
     let head = Told { category: first.category, assets: spoken_of, protocol, treatment, basis };
     let mut text = describe::description(&head, needs_review);
     let mut spoken: Vec<&Line<'_>> = vec![first];
