@@ -166,11 +166,14 @@ fn open(scene: &Scene<'_>, opinions: Vec<Opinion>, doubts: Vec<Doubt>) -> Readin
 
 /// The claims that are left after they were compared with each other.
 fn accepted_claims(scene: &Scene<'_>, opinions: &[Opinion]) -> Vec<Opinion> {
-    let claims = opinions.iter().filter(|opinion| is_claim(scene, opinion));
+    let all = LegSet::all(scene.legs.len());
+    // Whether the wallet moved nothing but fees: what was done is what it was about (D41).
+    let fees = opinions.iter().filter(|o| o.role == Role::Fee && o.strength > Strength::Suggested);
+    let is_bare = fees.fold(LegSet::EMPTY, |legs, fee| legs.union(full(scene, fee))) == all;
+    let claims = opinions.iter().filter(|opinion| is_claim(scene, opinion, is_bare));
     let mut claims: Vec<Claim<'_>> = claims.map(|opinion| Claim { opinion, full: full(scene, opinion) }).collect();
     claims.sort_by(|a, b| order(a.opinion).cmp(&order(b.opinion)));
     claims.dedup_by(|later, first| subject(later.opinion) == subject(first.opinion));
-    let all = LegSet::all(scene.legs.len());
     let kept: Vec<&Claim<'_>> = claims
         .iter()
         .filter(|claim| !claims.iter().any(|other| outdoes(other, claim)))
@@ -189,7 +192,11 @@ fn accepted_claims(scene: &Scene<'_>, opinions: &[Opinion]) -> Vec<Opinion> {
     };
     kept.into_iter()
         .filter(|claim| !is_spam || claim.opinion.category == Category::Spam)
-        .filter(|claim| is_whole(claim) || whole.is_none_or(|whole| stands_beside(claim, whole)))
+        .filter(|claim| {
+            claim.opinion.explains.is_empty()
+                || is_whole(claim)
+                || whole.is_none_or(|whole| stands_beside(claim, whole))
+        })
         .map(|claim| clipped(scene, claim.opinion.clone()))
         .collect()
 }
@@ -276,16 +283,16 @@ fn order(o: &Opinion) -> (Subject<'_>, Reverse<Strength>, &str) {
 }
 
 /// What is only suggested never decides, and a category is asserted only with the legs it needs.
-fn is_claim(scene: &Scene<'_>, opinion: &Opinion) -> bool {
+fn is_claim(scene: &Scene<'_>, opinion: &Opinion, is_bare: bool) -> bool {
     let has = |direction| opinion.explains_direction(&scene.legs, direction);
     let has_legs = match opinion.category.meaning().legs {
-        _ if opinion.has_no_balance_leg && scene.legs.is_empty() => true,
+        _ if opinion.has_no_balance_leg && is_bare => true,
         Legs::Both if opinion.counterleg_in_earlier_tx => !opinion.explains.is_empty(),
         Legs::Both => has(Direction::Out) && has(Direction::In),
         Legs::Out => has(Direction::Out),
         Legs::In => has(Direction::In),
         Legs::Some => !opinion.explains.is_empty(),
-        Legs::Any => scene.legs.is_empty() || !opinion.explains.is_empty(),
+        Legs::Any => is_bare || !opinion.explains.is_empty(),
     };
     opinion.strength > Strength::Suggested && has_legs
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 use alloy_primitives::Address;
 use engine::asset::Asset;
 use engine::category::Nature;
-use engine::classification::Side;
+use engine::classification::{Entry, Side};
 use engine::rules::solana::InstructionRule;
 use engine::solana::Key;
 use engine::solana::instructions::{ASSOCIATED, SYSTEM, TOKEN, TOKEN_2022, WRAPPED_SOL};
@@ -363,6 +363,22 @@ fn a_payment_beside_a_known_call_is_not_its_rent() {
     draft.asks(SYSTEM, &[WALLET, THEIRS], &system(2, 90_000_000));
     draft.holds(THEIRS, 0, 90_000_000);
     assert!(draft.read().needs_review);
+}
+
+/// Orders are taken back and a tip is paid for the place in the block: the tip is a cost beside, and nothing that the order book took.
+#[test]
+fn a_tip_beside_an_order_does_not_give_the_transaction_its_name() {
+    let key = |text: &str| Key::try_from(bs58::decode(text).into_vec().unwrap()).unwrap();
+    let phoenix = key("PhoeNiXZ8ByJGLkxNfZRnkUfjvmuYqLR89jjFHGqdXY");
+    let mut draft = Draft::of_wallet(-1_000);
+    draft.asks(phoenix, &[OTHER, POOL, VAULT, WALLET], &[6]);
+    draft.asks(SYSTEM, &[WALLET, key(TIPS)], &system(2, 1_000));
+    draft.holds(key(TIPS), 0, 1_000);
+    let answer = draft.read();
+    assert_eq!((answer.category, answer.needs_review), (Category::OrderCancel, false));
+    let postings = answer.postings.unwrap_or_default();
+    assert!(postings.iter().all(|posting| posting.entry == Entry::Expense), "{postings:?}");
+    assert!(!answer.description.unwrap_or_default().contains("fee on Phoenix"));
 }
 
 /// A loan from a program that a pack lists: its id, its data, and its accounts with the wallet where the rule wants it.
