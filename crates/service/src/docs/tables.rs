@@ -314,7 +314,10 @@ fn protocol(pack: &Pack) -> String {
     if !chains.is_empty() {
         let _ = write!(line, " On {}.", chains.into_iter().map(words).collect::<Vec<_>>().join(", "));
     }
-    let links: Vec<String> = pack.file.links.iter().map(|url| link(&host(url), url)).collect();
+    // Of each source one page: the pack's own file has them all.
+    let mut sources = BTreeSet::new();
+    let links = pack.file.links.iter().map(|url| (host(url), url)).filter(|(host, _)| sources.insert(host.clone()));
+    let links: Vec<String> = links.map(|(host, url)| link(&host, url)).collect();
     if !links.is_empty() {
         let _ = write!(line, " Checked against {}.", links.join(", "));
     }
