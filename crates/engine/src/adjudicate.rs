@@ -167,7 +167,7 @@ fn open(scene: &Scene<'_>, opinions: Vec<Opinion>, doubts: Vec<Doubt>) -> Readin
 /// The claims that are left after they were compared with each other.
 fn accepted_claims(scene: &Scene<'_>, opinions: &[Opinion]) -> Vec<Opinion> {
     let all = LegSet::all(scene.legs.len());
-    // Whether the wallet moved nothing but fees: what was done is what it was about (D41).
+    // Whether fees explain every leg: then a claim that needs no leg gives the headline (D41).
     let fees = opinions.iter().filter(|o| o.role == Role::Fee && o.strength > Strength::Suggested);
     let is_bare = fees.fold(LegSet::EMPTY, |legs, fee| legs.union(full(scene, fee))) == all;
     let claims = opinions.iter().filter(|opinion| is_claim(scene, opinion, is_bare));
@@ -193,6 +193,7 @@ fn accepted_claims(scene: &Scene<'_>, opinions: &[Opinion]) -> Vec<Opinion> {
     kept.into_iter()
         .filter(|claim| !is_spam || claim.opinion.category == Category::Spam)
         .filter(|claim| {
+            // What explains no leg takes nothing from the others.
             claim.opinion.explains.is_empty()
                 || is_whole(claim)
                 || whole.is_none_or(|whole| stands_beside(claim, whole))

@@ -75,14 +75,14 @@ pub fn read<'a>(
     let known = Known::new(listed, vouched::proved(facts, listed));
     let mut movements = if outcome == Outcome::Failed { Vec::new() } else { movements(facts, &known) };
     let is_traced = matches!(facts.internal, InternalValue::Traced { .. }) && !facts.has_coin_contract();
-    // Nobody was asked yet, or nobody is to be.
+    // Until a trace is asked for, coin counts as known, as in `Ground::shows_coin`.
     let is_assumed = matches!(facts.internal, InternalValue::NotAsked);
     let inside = if is_traced { None } else { coin_inside(facts, rules, &known, &movements) };
     let may_hide_coin = !is_traced && inside.is_none();
     let may_err = inside.as_ref().is_some_and(|inside| inside.may_err);
     let paid: Vec<Account> = inside.iter().flat_map(|inside| &inside.coin).map(|coin| coin.to).collect();
     if let Some(inside) = inside {
-        // What an explorer lists beside it is the same, or inside the contract.
+        // An explorer's list agrees with a proof that may err, or there is none; beside a count of gas it is not believed.
         movements.retain(|m| !matches!(m.seen, Seen::Trace(_)));
         movements.extend(inside.coin);
     }

@@ -165,7 +165,7 @@ fn one(
     // of it to the other.
     let mut left = amount;
     let is_named = |leg: &Leg| asset.is_none_or(|named| leg.asset.contract() == Some(named.into()));
-    if spec.what == LegSubject::Exact && !amount.is_some_and(|amount| is_any(scene, direction, amount)) {
+    if spec.what == LegSubject::Exact && !amount.is_some_and(|amount| may_be_exactly(scene, direction, amount)) {
         return Some(false);
     }
     // What has no place in a set of legs is not looked at: a log costs the same however many legs there are.
@@ -344,13 +344,14 @@ fn is_exactly(scene: &EvmScene<'_>, (at, leg): (usize, &Leg), amount: U256) -> b
     leg.amount == amount || moved() || scene.is_native(leg.asset) && coins(scene, leg.direction) == amount
 }
 
-/// Whether some leg of this direction may be exactly as much: told without looking at each by itself.
-fn is_any(scene: &EvmScene<'_>, direction: Direction, amount: U256) -> bool {
+/// Whether `is_exactly` can hold for any leg of this direction: one look instead of one for each leg.
+fn may_be_exactly(scene: &EvmScene<'_>, direction: Direction, amount: U256) -> bool {
     scene.has_moved(amount)
         || scene.legs.iter().any(|leg| leg.direction == direction && leg.amount == amount)
         || coins(scene, direction) == amount
 }
 
+/// The native coin and its wrapper together.
 fn coins(scene: &EvmScene<'_>, direction: Direction) -> U256 {
     let coins = scene.legs.iter().filter(|leg| leg.direction == direction && scene.is_native(leg.asset));
     coins.fold(U256::ZERO, |sum, leg| sum.saturating_add(leg.amount))
