@@ -59,7 +59,9 @@ impl Reading {
         seen: impl FnOnce() -> Option<Arc<str>>,
     ) -> Self {
         let router = if self.category == Category::Swap { called() } else { None };
-        let protocol = router.or_else(|| self.protocol.clone()).or_else(seen);
+        let protocol = router.or_else(|| self.protocol.clone());
+        // A fee is whoever's was paid, and not of a contract that ran beside.
+        let protocol = if self.category == Category::FeePayment { protocol } else { protocol.or_else(seen) };
         Self { protocol, ..self }
     }
 }
@@ -251,20 +253,34 @@ fn allocated(scene: &Scene<'_>, claims: Vec<Opinion>) -> (Vec<Opinion>, Allocati
     (claims, allocation)
 }
 
-/// What went to a third party beside an exchange of the same asset: the fee of whoever brought it about, where it is small.
+/// What went to a third party beside an exchange of the same asset: the fee of whoever brought it about, where it is small. And what a token keeps or
+/// destroys of itself whenever it is sent.
 fn fees(scene: &Scene<'_>, claims: &[Opinion], allocation: &Allocation) -> Vec<Opinion> {
     let mut found = Vec::new();
     for (at, (leg, left)) in scene.legs.iter().zip(&allocation.left).enumerate() {
-        let is_small = !left.is_zero() && left.saturating_mul(U256::from(FEE_SHARE)) <= leg.amount;
-        let is_paid = || scene.moved(Direction::Out, leg.asset).iter().any(|own| own.amount == *left);
+        if left.is_zero() || leg.direction != Direction::Out {
+            continue;
+        }
+        let moved = || scene.moved(Direction::Out, leg.asset).iter();
+        let is_small = || left.saturating_mul(U256::from(FEE_SHARE)) <= leg.amount;
+        let is_paid = || moved().any(|own| own.amount == *left);
+        let taxed = || moved().filter(|own| Some(own.counterparty()) == leg.asset.contract()).map(|own| own.amount);
+        let is_tax = || taxed().fold(U256::ZERO, U256::saturating_add) == *left;
+        let leaves_fee = |claim: &&Opinion| match claim.category {
+            Category::Swap => is_small() && is_paid(),
+            category if category.is_nft_sale() => is_small() && is_paid(),
+            category if category.is_plain_transfer() => is_tax(),
+            _ => false,
+        };
         let holders = allocation.parts.iter().filter(|part| part.leg == at && part.is_backed);
-        let mut claimed = holders.filter_map(|part| claims.get(part.claim));
-        let trade = claimed.find(|claim| claim.category == Category::Swap || claim.category.is_nft_sale());
-        if let Some(trade) = trade.filter(|_| is_small && leg.direction == Direction::Out && is_paid()) {
+        let beside = holders.filter_map(|part| claims.get(part.claim)).find(leaves_fee);
+        if let Some(beside) = beside {
             let mut explains = Shares::default();
             explains.push(at, *left, Tie::Stated);
-            let fee = Opinion::new(Source::Shape, "shape/fee", Category::FeePayment, trade.strength, explains);
-            found.push(Opinion { role: Role::Fee, at: trade.at, ..fee });
+            // What a token takes of itself nobody has to tell: it is seen.
+            let strength = if beside.category.is_plain_transfer() { Strength::Verified } else { beside.strength };
+            let fee = Opinion::new(Source::Shape, "shape/fee", Category::FeePayment, strength, explains);
+            found.push(Opinion { role: Role::Fee, at: beside.at, ..fee });
         }
     }
     found

@@ -40,29 +40,36 @@ pub struct Taker<'a> {
 }
 
 /// Who takes, one after another: what is believed, what is stated and what accompanies goes first.
-const PASSES: [(bool, Tie, Option<bool>); 8] = [
-    (true, Tie::Accrued, None),
-    (true, Tie::Stated, Some(true)),
-    (true, Tie::Stated, Some(false)),
-    (true, Tie::Linked, None),
-    (false, Tie::Accrued, None),
-    (false, Tie::Stated, Some(true)),
-    (false, Tie::Stated, Some(false)),
-    (false, Tie::Linked, None),
-];
+const TURNS: usize = 8;
+
+/// When a taker takes what it is tied to in this way.
+fn turn(taker: &Taker<'_>, tie: Tie) -> usize {
+    let believed_first = if taker.is_backed { 0 } else { TURNS / 2 };
+    let turn = match tie {
+        Tie::Accrued => 0,
+        Tie::Stated if taker.is_accessory => 1,
+        Tie::Stated => 2,
+        Tie::Linked => 3,
+    };
+    believed_first.saturating_add(turn)
+}
 
 /// `order` holds the positions of the takers, in the order in which they may take.
 pub fn allocate(scene: &Scene<'_>, takers: &[Taker<'_>], order: &[usize]) -> Allocation {
     let mut left = Left::of(scene);
     let mut parts: Vec<Part> = Vec::with_capacity(scene.legs.len());
     let mut same_as: Vec<usize> = (0..takers.len()).collect();
-    for (is_backed, tie, is_accessory) in PASSES {
+    let turns = takers.iter().flat_map(|taker| taker.claim.explains.iter().map(|share| turn(taker, share.tie)));
+    let turns = turns.fold([false; TURNS], |mut turns, turn| {
+        if let Some(is_taken) = turns.get_mut(turn) {
+            *is_taken = true;
+        }
+        turns
+    });
+    for (now, _) in turns.iter().enumerate().filter(|(_, is_taken)| **is_taken) {
         for at in order {
-            let Some(taker) = takers.get(*at).filter(|taker| taker.is_backed == is_backed) else { continue };
-            if is_accessory.is_some_and(|wanted| taker.is_accessory != wanted) {
-                continue;
-            }
-            for share in taker.claim.explains.iter().filter(|share| share.tie == tie) {
+            let Some(taker) = takers.get(*at) else { continue };
+            for share in taker.claim.explains.iter().filter(|share| turn(taker, share.tie) == now) {
                 let amount = left.take(scene, share);
                 if amount.is_zero() {
                     let is_same = |part: &&Part| {
@@ -74,6 +81,7 @@ pub fn allocate(scene: &Scene<'_>, takers: &[Taker<'_>], order: &[usize]) -> All
                     }
                     continue;
                 }
+                let is_backed = taker.is_backed;
                 parts.push(Part { claim: *at, leg: share.leg, amount, is_mirror: share.is_mirror, is_backed });
             }
         }

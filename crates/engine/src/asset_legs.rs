@@ -5,8 +5,8 @@ use alloy_primitives::U256;
 use crate::amount::Amount;
 use crate::asset::{Account, Asset, NftKind};
 use crate::classification::{Action, AssetLeg, Assets, BALANCE_DELTA};
-use crate::legs::{Direction, Leg};
-use crate::scene::Scene;
+use crate::legs::{Direction, Leg, position};
+use crate::scene::{Own, Scene};
 use crate::token::Token;
 
 /// A contract that reports no symbol.
@@ -81,25 +81,35 @@ fn asset_leg(scene: &Scene<'_>, leg: &Leg, raw: U256) -> AssetLeg {
     let other = party(scene, leg, raw);
     match leg.direction {
         Direction::Out => {
-            printed.to = Some(other);
+            printed.to = other;
             printed.action = if leg.minted_or_burned { Action::Burned } else { Action::Transferred };
         }
         Direction::In => {
-            printed.from = Some(other);
+            printed.from = other;
             printed.action = if leg.minted_or_burned { Action::Minted } else { Action::Received };
         }
     }
     printed
 }
 
-/// The other side of a leg; of a part of it the only account that moved just so much, where there is one.
-fn party(scene: &Scene<'_>, leg: &Leg, part: U256) -> Account {
-    if part == leg.amount {
-        return leg.other;
+/// The other side of a leg, where most of it was with one; of a part of it the only account that moved just so much, where there is one.
+fn party(scene: &Scene<'_>, leg: &Leg, part: U256) -> Option<Account> {
+    let is_of_wallet = position(&scene.legs, leg.direction, leg.asset).and_then(|at| scene.legs.get(at)) == Some(leg);
+    if !is_of_wallet {
+        return Some(leg.other);
     }
-    let parts = scene.moved(leg.direction, leg.asset).iter().filter(|own| own.amount == part);
-    let mut others = parts.map(|own| own.other);
-    others.next().filter(|first| others.all(|other| other == *first)).unwrap_or(leg.other)
+    let moved = || scene.moved(leg.direction, leg.asset).iter();
+    if part != leg.amount {
+        let mut others = moved().filter(|own| own.amount == part).map(|own| own.other);
+        let only = others.next().filter(|first| others.all(|other| other == *first));
+        if only.is_some() {
+            return only;
+        }
+    }
+    let with = |own: &&Own| own.other == leg.other;
+    let amount = moved().filter(with).fold(U256::ZERO, |sum, own| sum.saturating_add(own.amount));
+    // What accrued has no movement behind it.
+    (amount.saturating_add(amount) >= leg.amount || moved().next().is_none()).then_some(leg.other)
 }
 
 /// An NFT is counted, whatever decimals its contract reports.

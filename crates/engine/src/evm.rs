@@ -15,6 +15,7 @@ pub mod proofs;
 pub mod rebases;
 pub mod scene;
 pub mod trace;
+mod underlogged;
 mod unseen;
 pub mod vouched;
 

@@ -19,7 +19,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use alloy_primitives::map::{AddressMap, AddressSet, B256Map, B256Set, SelectorMap};
+use alloy_primitives::map::{AddressMap, AddressSet, B256Map, B256Set, HashSet, SelectorMap};
 use alloy_primitives::{Address, B256, Selector};
 
 use compile::{AccrualRule, ActorRule, CallRule, EventRule, NftRule, ProofRule, RebaseRule, SupplyRule};
@@ -88,6 +88,7 @@ pub struct Factory {
     pub deployer: Address,
     pub init_code_hash: B256,
     pub fees: Vec<u32>,
+    pub often: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -154,7 +155,7 @@ pub struct ChainRules {
     /// Further addresses of tokens that have several for one ledger, and the one that each is known by.
     same: BTreeMap<Address, Address>,
     /// Folded symbols of canonical tokens, and their contracts. A canonical token never collides, even once renamed.
-    canonical_symbols: BTreeSet<String>,
+    canonical_symbols: HashSet<String>,
     canonical: AddressSet,
 }
 
@@ -280,6 +281,7 @@ impl ChainRules {
         self.contracts.index();
         self.accounts.index();
         self.proof_topics = self.proofs.iter().flat_map(|rule| &rule.topics).copied().collect();
+        self.factories.sort_by_key(|factory| !factory.often);
         let mut seen = BTreeSet::new();
         let fees = self.factories.iter().flat_map(|factory| &factory.fees).copied();
         self.fees = fees.filter(|fee| seen.insert(*fee)).collect();

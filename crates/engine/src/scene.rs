@@ -81,6 +81,8 @@ pub enum Doubt {
     RebaseUnknown,
     /// A token made every balance smaller.
     RebasedDown,
+    /// This token moved more than it logged.
+    Underlogged(Account),
     /// The log of this number says that it moves something of the wallet's, and cannot be read.
     Unreadable(u64),
     /// The wallet paid for gas, and how much is not known: why.

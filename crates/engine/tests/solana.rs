@@ -381,6 +381,65 @@ fn a_tip_beside_an_order_does_not_give_the_transaction_its_name() {
     assert!(!answer.description.unwrap_or_default().contains("fee on Phoenix"));
 }
 
+/// Coin for a stranger beside a purchase is no part of the price; where most of a leg went to nobody in particular, nobody is named.
+#[test]
+fn a_little_coin_for_a_stranger_beside_a_trade_is_its_fee() {
+    let (price, tip) = (2 * SOL, 4_000_000);
+    let mut draft = with_temporary(RENT + price);
+    draft.calls(TOKEN, &[TEMPORARY, POOL, WALLET], &transfer(price));
+    draft.calls(TOKEN, &[THEIRS, MINE, OTHER], &transfer(100));
+    draft.token(POOL, WRAPPED_SOL, Some(OTHER), [Some(0), Some(price)]);
+    draft.token(MINE, MINT, Some(WALLET), [Some(0), Some(100)]);
+    draft.token(THEIRS, MINT, Some(OTHER), [Some(100), Some(0)]);
+    draft.asks(TOKEN, &[TEMPORARY, WALLET, WALLET], &[9]);
+    draft.asks(SYSTEM, &[WALLET, PROGRAM], &system(2, tip));
+    draft.holds(PROGRAM, RENT, RENT + tip);
+    draft.holds(WALLET, 100 * SOL, 98 * SOL - tip - FEE);
+    let answer = draft.read();
+    assert_eq!((answer.category, answer.needs_review), (Category::Swap, false), "{:?}", answer.review_note);
+    let postings = answer.postings.unwrap_or_default();
+    let booked: Vec<(Entry, &str)> = postings.iter().map(|posting| (posting.entry, posting.amount.as_str())).collect();
+    assert!(booked.contains(&(Entry::Expense, "4000000")), "{booked:?}");
+    assert!(booked.contains(&(Entry::Dispose, "2000000000")), "{booked:?}");
+}
+
+#[test]
+fn what_went_to_several_alike_names_none_of_them() {
+    let others = [OTHER, POOL, VAULT];
+    let mut draft = Draft::of_wallet(-3_000_000);
+    for other in others {
+        draft.asks(SYSTEM, &[WALLET, other], &system(2, 1_000_000));
+        draft.holds(other, RENT, RENT + 1_000_000);
+    }
+    let sent = serde_json::to_value(draft.read().assets).unwrap();
+    assert_eq!((&sent["sent"][0]["amount"], &sent["sent"][0]["to"]), (&json!("3000000"), &Value::Null));
+
+    let mut draft = Draft::of_wallet(-5_000_000);
+    for (other, amount) in others.into_iter().zip([3_000_000, 1_000_000, 1_000_000]) {
+        draft.asks(SYSTEM, &[WALLET, other], &system(2, amount));
+        draft.holds(other, RENT, RENT + amount);
+    }
+    let sent = serde_json::to_value(draft.read().assets).unwrap();
+    assert_eq!(sent["sent"][0]["to"], json!(name(&OTHER)));
+}
+
+/// A program that only posts prices gave back what it kept, or paid: no standard instruction moved the coin, so nobody can tell.
+#[test]
+fn coin_that_no_instruction_moved_is_a_review() {
+    let oracle = bs58::decode("rec5EKMGg6MxZYaMdyBfgwp4d5rB9T1VQH5pJv5LtFJ").into_vec().unwrap().try_into().unwrap();
+    let mut draft = Draft::of_wallet(7_836_960);
+    draft.asks(oracle, &[WALLET, THEIRS], &[7]);
+    draft.holds(THEIRS, 7_836_960, 0);
+    assert!(draft.read().needs_review);
+
+    let mut draft = Draft::of_wallet(7_836_960);
+    draft.asks(oracle, &[WALLET, OTHER], &[7]);
+    draft.asks(SYSTEM, &[THEIRS, WALLET], &system(2, 7_836_960));
+    draft.holds(THEIRS, 7_836_960, 0);
+    let answer = draft.read();
+    assert_eq!((answer.category, answer.needs_review), (Category::Transfer, false), "{:?}", answer.review_note);
+}
+
 /// A loan from a program that a pack lists: its id, its data, and its accounts with the wallet where the rule wants it.
 fn loan() -> (Key, Vec<u8>, Vec<Key>) {
     let is_plain = |rule: &&InstructionRule| {

@@ -10,6 +10,7 @@ use super::json::{Log, word_address};
 use super::movements::{movements, unreadable};
 use super::proofs::{accounts_may_run, coin_inside};
 use super::rebases::{self, Outcome as Rebased, Rebase};
+use super::underlogged::underlogged;
 use super::unseen::unseen_value;
 use super::{BalanceChange, EvmFacts, InternalValue, LOGS_MAX, actor, vouched};
 use crate::asset::{Account, Movement, Seen};
@@ -129,6 +130,8 @@ pub fn read<'a>(
                 .and_then(|position| facts.log_index(position))
                 .map(Doubt::Unreadable),
         );
+        let underlogged = underlogged(facts, &known, &movements, perspective).map(Account::from);
+        doubts.extend(underlogged.map(Doubt::Underlogged));
     }
     let Stated { earned: mut accruals, paid: interest_paid } =
         accruals::split(facts, rules, &known, perspective, &mut movements);

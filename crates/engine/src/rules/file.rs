@@ -241,6 +241,9 @@ pub struct FactoryRow {
     /// Fee tiers that are part of a v3-style pool's address.
     #[serde(default)]
     pub fees: Vec<u32>,
+    /// It made most of the pools of its kind, so it is tried before others.
+    #[serde(default)]
+    pub often: bool,
     /// Chain slug to the deployer whose CREATE2 makes the pools.
     pub at: BTreeMap<String, Vec<Spanned<String>>>,
 }

@@ -413,6 +413,7 @@ impl Loader {
                             deployer,
                             init_code_hash,
                             fees: row.fees.clone(),
+                            often: row.often,
                         }),
                         Err(what) => {
                             self.faults.push(source.fault(Some(text.span()), format!("factory.{slug}: {what}")))

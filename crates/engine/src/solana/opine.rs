@@ -10,10 +10,11 @@ use super::instructions::{InstructionEffect, SYSTEM};
 use super::json::{Effects, Instruction};
 use super::programs::{self, Match};
 use super::scene::SolanaScene;
-use crate::asset::Account;
+use crate::asset::{Account, Asset};
 use crate::category::Category;
 use crate::legs::{Direction, Leg};
 use crate::opinion::{Opinion, Source, Strength};
+use crate::role::Role;
 use crate::rules::{Rules, TransferRule};
 use crate::scene::{Outcome, Own};
 use crate::shares::{Shares, Tie};
@@ -59,8 +60,15 @@ pub fn opine(scene: &SolanaScene<'_>, rules: &Rules) -> Opinions {
         return Opinions::default();
     }
     let known = known(scene, rules);
-    let left = known.without_fees(scene);
+    let mut left = known.without_fees(scene);
+    let small = programs::small_fees(scene, rules, &known.instructions, &left);
+    for (leg, amount) in &small {
+        if let Some(left) = left.get_mut(*leg) {
+            *left = left.saturating_sub(*amount);
+        }
+    }
     let mut opinions = programs::opinions(scene, rules, &known.instructions, &left);
+    opinions.said.extend(small.iter().map(|(leg, amount)| small_fee(*leg, *amount)));
     opinions.said.extend(transfers(scene, rules, &known, &left));
     opinions.said.extend(plain(scene, rules, &known, &left));
     opinions.said.extend(exchanged(scene, rules, &known, &left));
@@ -69,6 +77,13 @@ pub fn opine(scene: &SolanaScene<'_>, rules: &Rules) -> Opinions {
     opinions.said.extend(known.bait);
     opinions.is_cut = opinions.said.len() >= OPINIONS_MAX;
     opinions
+}
+
+fn small_fee(leg: usize, amount: U256) -> Opinion {
+    let mut explains = Shares::default();
+    explains.push(leg, amount, Tie::Stated);
+    let fee = Opinion::new(Source::Shape, "shape/fee", Category::FeePayment, Strength::Verified, explains);
+    Opinion { role: Role::Fee, ..fee }
 }
 
 /// What moved with an account that a pack lists as one where a plain transfer is an action.
@@ -167,6 +182,10 @@ fn plain(scene: &SolanaScene<'_>, rules: &Rules, known: &PackMatches<'_>, left: 
     let has = |direction| scene.legs.iter().any(|leg| leg.direction == direction);
     let did = |wanted: fn(&InstructionEffect) -> bool| scene.done.iter().any(|(_, done)| wanted(done));
     if did(|done| matches!(done, InstructionEffect::HandedOver)) && scene.legs.is_empty() {
+        return None;
+    }
+    // Coin that no instruction moved is what a program did with an account of its own.
+    if scene.legs.iter().any(|leg| leg.asset == Asset::Native && !scene.is_seen(leg)) {
         return None;
     }
     let is_nft_or_rent = |leg: &Leg| leg.asset.is_nft() || scene.is_rent(leg);

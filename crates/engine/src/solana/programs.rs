@@ -11,9 +11,10 @@ use super::movements::Flow;
 use super::scene::SolanaScene;
 use super::{Key, instructions};
 use crate::asset::{Asset, Seen};
-use crate::category::{Category, Nature, Presence};
-use crate::legs::{Direction, LEGS_MAX, Leg};
+use crate::category::{Category, Legs, Nature, Presence};
+use crate::legs::{Direction, LEGS_MAX, Leg, position};
 use crate::opinion::{Opinion, Source, Strength};
+use crate::role::Role;
 use crate::rules::solana::{InstructionRule, Weight};
 use crate::rules::{Holder, Rules, TransferRule};
 use crate::shares::{Shares, Tie};
@@ -44,6 +45,8 @@ pub fn opinions(scene: &SolanaScene<'_>, rules: &Rules, matched: &[Match<'_>], l
                 scene.is_deposit(leg)
             } else if rule.means.moves_nothing() {
                 scene.is_rent(leg)
+            } else if rule.means == Category::NftMint && scene.is_only_rent(leg) {
+                false
             } else {
                 let is_cost = is_clean && scene.is_rent(leg);
                 is_cost || (is_its_own && fits(rule.means, leg))
@@ -54,7 +57,48 @@ pub fn opinions(scene: &SolanaScene<'_>, rules: &Rules, matched: &[Match<'_>], l
         }
         claim(rules, rule, instruction, explains)
     });
-    Opinions { said: claims.collect(), is_cut: false, is_unsettled, is_mixed }
+    let mut said: Vec<Opinion> = claims.collect();
+    said.extend(mint_rent(scene, matched, left));
+    Opinions { said, is_cut: false, is_unsettled, is_mixed }
+}
+
+/// Whoever mints for nothing still pays for the accounts that the item is kept in.
+fn mint_rent(scene: &SolanaScene<'_>, matched: &[Match<'_>], left: &[U256]) -> Option<Opinion> {
+    let (_, instruction) = matched.iter().find(|(rule, _)| rule.means == Category::NftMint)?;
+    let (at, _) = scene.legs.iter().enumerate().find(|(_, leg)| scene.is_only_rent(leg))?;
+    let mut explains = Shares::default();
+    explains.push(at, *left.get(at)?, Tie::Stated);
+    let rent = Opinion::new(Source::Shape, "solana/rent", Category::FeePayment, Strength::Verified, explains);
+    Some(Opinion { role: Role::Fee, at: Some(Seen::Instruction(instruction.outer)), ..rent })
+}
+
+/// Small coin that left beside an exchange for somebody who has no part in it: the fee of whoever brought it about, or saw to it that it was
+/// included.
+pub fn small_fees(scene: &SolanaScene<'_>, rules: &Rules, matched: &[Match<'_>], left: &[U256]) -> Vec<(usize, U256)> {
+    let is_exchange = |(rule, _): &Match<'_>| rule.means.meaning().nature == Nature::Exchange;
+    let Some(at) = position(&scene.legs, Direction::Out, Asset::Native) else { return Vec::new() };
+    let is_coin = |flow: &&Flow| !flow.comes_in && flow.asset == Asset::Native && scene.is_small(flow);
+    let is_known = |flow: &&Flow| takes_fee(scene, rules, &flow.party, (Direction::Out, flow.asset));
+    let mut small = scene.flows.iter().filter(is_coin).filter(|flow| !is_known(flow)).peekable();
+    if matched.is_empty() || !matched.iter().all(is_exchange) || small.peek().is_none() {
+        return Vec::new();
+    }
+    let inside = Inside::of(scene, rules, matched);
+    let made: BTreeSet<Key> = opened(scene).collect();
+    let outside = small.filter(|flow| !inside.did(flow) && !inside.takes(flow) && !made.contains(&flow.account));
+    let fees: Vec<U256> = outside.map(|flow| U256::from(flow.amount)).collect();
+    let sum = fees.iter().fold(U256::ZERO, |sum, fee| sum.saturating_add(*fee));
+    // Where nothing is left for the exchange, they are what it is about.
+    let is_beside = left.get(at).is_some_and(|left| sum < *left);
+    if is_beside { fees.into_iter().map(|fee| (at, fee)).collect() } else { Vec::new() }
+}
+
+/// Accounts that were made here for tokens, but for those that only wrap coin.
+fn opened<'a>(scene: &'a SolanaScene<'_>) -> impl Iterator<Item = Key> + 'a {
+    scene.done.iter().filter_map(|(_, done)| match done {
+        InstructionEffect::Opened { account, mint, .. } => (*mint != WRAPPED_SOL).then_some(*account),
+        _ => None,
+    })
 }
 
 /// Its instructions do not tell the purpose of a transaction: the standard programs, and those that packs call quiet.
@@ -89,6 +133,13 @@ pub fn matches<'a>(scene: &'a SolanaScene<'_>, rules: &'a Rules) -> Vec<Match<'a
         matching.retain(|rule| acts_for_wallet(scene, rule, instruction) && is_plausible(scene, rule.means));
         let is_special = matching.iter().any(|rule| !rule.same.is_empty());
         matching.retain(|rule| is_special != rule.same.is_empty());
+        // What pays out may pay out nothing, and then it was only a call.
+        let is_call = |rule: &InstructionRule| rule.means == Category::ContractCall;
+        let needs_legs = |rule: &InstructionRule| !rule.unseen && rule.means.meaning().legs != Legs::Any;
+        if matching.iter().any(|rule| is_call(rule)) && matching.iter().any(|rule| needs_legs(rule)) {
+            let is_still = scene.legs.is_empty();
+            matching.retain(|rule| if is_still { !needs_legs(rule) } else { !is_call(rule) });
+        }
         found.extend(matching.into_iter().map(|rule| (rule, instruction)));
     }
     let weightiest = found.iter().map(|(rule, _)| rule.weight).max();
@@ -175,13 +226,7 @@ fn is_mixed(scene: &SolanaScene<'_>, rules: &Rules, matched: &[Match<'_>]) -> bo
     let inside = Inside::of(scene, rules, matched);
     let is_exchange = matched.iter().all(|(rule, _)| rule.means.meaning().nature == Nature::Exchange);
     let is_fee = |flow: &Flow| !flow.comes_in && takes_fee(scene, rules, &flow.party, (Direction::Out, flow.asset));
-    let opened: LazyCell<BTreeSet<Key>, _> = LazyCell::new(|| {
-        let opened = |(_, done): &(usize, InstructionEffect)| match done {
-            InstructionEffect::Opened { account, mint, .. } => (*mint != WRAPPED_SOL).then_some(*account),
-            _ => None,
-        };
-        scene.done.iter().filter_map(opened).collect()
-    });
+    let opened: LazyCell<BTreeSet<Key>, _> = LazyCell::new(|| opened(scene).collect());
     // What somebody else's account was made with.
     let is_rent = |flow: &Flow| {
         !flow.comes_in

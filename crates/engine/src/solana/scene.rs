@@ -53,9 +53,26 @@ impl SolanaScene<'_> {
         is_tip || U256::from(flow.amount).saturating_mul(U256::from(FEE_SHARE)) <= leg
     }
 
+    /// Whether instructions that are read moved all of this leg.
+    pub fn is_seen(&self, leg: &Leg) -> bool {
+        let sum = |comes_in| {
+            let flows = self.flows.iter().filter(|flow| flow.asset == leg.asset && flow.comes_in == comes_in);
+            flows.fold(0_u64, |sum, flow| sum.saturating_add(flow.amount))
+        };
+        let (incoming, out) = (sum(true), sum(false));
+        let net = if leg.direction == Direction::In { incoming.checked_sub(out) } else { out.checked_sub(incoming) };
+        net.is_some_and(|net| leg.amount == U256::from(net))
+    }
+
     /// Whether the coin of this leg may all be rent and tips.
     pub fn is_rent(&self, leg: &Leg) -> bool {
         is_within(self.rents, leg)
+    }
+
+    /// Whether all of the leg went into accounts that were made here.
+    pub fn is_only_rent(&self, leg: &Leg) -> bool {
+        let (made, _) = self.rents;
+        leg.asset == Asset::Native && leg.direction == Direction::Out && leg.amount <= U256::from(made)
     }
 
     /// The same where programs are deployed, whose accounts are as large as they are.

@@ -10,7 +10,7 @@ use super::matched::{LogWords, Matched, OtherLog, holds, is_for_perspective, is_
 use super::readers;
 use super::trust::trust;
 use super::{OPINIONS_LIKELY, OPINIONS_MAX};
-use crate::asset::Account;
+use crate::asset::{Account, Asset, Movement};
 use crate::category::Category;
 use crate::evm::erc20::TRANSFER;
 use crate::evm::json::Log;
@@ -143,8 +143,11 @@ fn transfers(scene: &EvmScene<'_>, rules: &Rules, max: usize) -> Vec<Opinion> {
         // What a stranger's contract does for the wallet with an exchange's account may be a payment.
         let owners = |other| if is_by_stranger { &[] } else { scene.known.owners(other) };
         let known = |other| scene.known.holders(other).iter().chain(owners(other));
-        for holder in other.evm().map(known).into_iter().flatten() {
-            let fits = |rule: &&TransferRule| rule.fits(direction, m.asset, scene.block);
+        let direct = other.evm().map(known).into_iter().flatten().map(|holder| (holder, false));
+        let beyond = passed_whole(scene, m).map(known).into_iter().flatten().map(|holder| (holder, true));
+        for (holder, is_beyond) in direct.chain(beyond) {
+            let is_told = |rule: &&TransferRule| !is_beyond || rule.means == Category::FeePayment;
+            let fits = |rule: &&TransferRule| rule.fits(direction, m.asset, scene.block) && is_told(rule);
             let rows = rules.transfers(holder.pack, &holder.role).iter().filter(fits);
             let Some(at) = position(&scene.legs, direction, m.asset) else { continue };
             found.extend(rows.map(|rule| transfer(rules, rule, holder.pack, at, m.amount)));
@@ -155,6 +158,16 @@ fn transfers(scene: &EvmScene<'_>, rules: &Rules, max: usize) -> Vec<Opinion> {
         }
     }
     found
+}
+
+/// Who got the coin that the wallet gave to a contract of which nothing is known, where it passed on just so much: whoever built the block, of a bot's
+/// own contract.
+fn passed_whole(scene: &EvmScene<'_>, m: &Movement) -> Option<Address> {
+    let is_given = m.asset == Asset::Native && m.from == Account::from(scene.perspective);
+    let through = m.to.evm().filter(|through| is_given && scene.known.holders(*through).is_empty())?;
+    let is_passed =
+        |one: &&Movement| one.asset == Asset::Native && one.from == Account::from(through) && one.amount == m.amount;
+    scene.movements.iter().find(is_passed)?.to.evm()
 }
 
 /// Whether the wallet called a contract of which nothing is known.
