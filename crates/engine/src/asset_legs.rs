@@ -92,24 +92,23 @@ fn asset_leg(scene: &Scene<'_>, leg: &Leg, raw: U256) -> AssetLeg {
     printed
 }
 
-/// The other side of a leg, where most of it was with one; of a part of it the only account that moved just so much, where there is one.
+/// The other side of a leg, where all of it was with one; of a part of it the only account that moved just so much, where there is one.
 fn party(scene: &Scene<'_>, leg: &Leg, part: U256) -> Option<Account> {
     let is_of_wallet = position(&scene.legs, leg.direction, leg.asset).and_then(|at| scene.legs.get(at)) == Some(leg);
     if !is_of_wallet {
         return Some(leg.other);
     }
-    let moved = || scene.moved(leg.direction, leg.asset).iter();
-    if part != leg.amount {
-        let mut others = moved().filter(|own| own.amount == part).map(|own| own.other);
-        let only = others.next().filter(|first| others.all(|other| other == *first));
-        if only.is_some() {
-            return only;
-        }
-    }
-    let with = |own: &&Own| own.other == leg.other;
-    let amount = moved().filter(with).fold(U256::ZERO, |sum, own| sum.saturating_add(own.amount));
+    let moved = || scene.moved(leg.direction, leg.asset).iter().filter(|own| !own.amount.is_zero());
+    let just_so_much = moved().filter(|own| own.amount == part && part != leg.amount);
     // What accrued has no movement behind it.
-    (amount.saturating_add(amount) >= leg.amount || moved().next().is_none()).then_some(leg.other)
+    let is_unseen = moved().next().is_none();
+    only(just_so_much).or_else(|| only(moved())).or(is_unseen.then_some(leg.other))
+}
+
+/// The other side of all of them, where there is one.
+fn only<'a>(mut moved: impl Iterator<Item = &'a Own>) -> Option<Account> {
+    let first = moved.next()?.other;
+    moved.all(|own| own.other == first).then_some(first)
 }
 
 /// An NFT is counted, whatever decimals its contract reports.

@@ -316,7 +316,7 @@ fn named(account: Option<Account>, caption: &str, x: i32, y: i32) -> Markup {
                 text.caption x=(x) y=(y - 6) { (caption) }
                 text.address x=(x) y=(y + 14) { (shortened(whole)) }
             }
-            None => text.caption x=(x) y=(y + 4) { (caption) " unknown" }
+            None => text.caption x=(x) y=(y + 4) { (caption) " several" }
         }
     }
 }
@@ -342,7 +342,7 @@ fn told(column: &Column<'_>) -> String {
     let mut parts: Vec<String> = Vec::new();
     for group in &column.groups {
         let moved: Vec<String> = group.legs.iter().map(|leg| brief(leg)).collect();
-        let party = group.party.map_or_else(|| "an unknown party".to_owned(), |party| shortened(&party.to_string()));
+        let party = group.party.map_or_else(|| "several accounts".to_owned(), |party| shortened(&party.to_string()));
         parts.push(format!("{} {word} {party}", moved.join(", ")));
     }
     if column.more > 0 {
