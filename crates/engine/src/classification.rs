@@ -252,11 +252,11 @@ pub struct AssetLeg {
     /// The token's own name, where it is known. A stranger wrote it: escape it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_name: Option<String>,
-    /// Recipient, on sent legs; left out where there were several.
+    /// Recipient, on sent legs.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub to: Option<Account>,
-    /// Sender, on received legs; left out where there were several.
+    /// Sender, on received legs.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub from: Option<Account>,
