@@ -12,6 +12,8 @@ use tempfile::TempDir;
 
 use crate::harness::{Running, demo_scenario, free_port};
 
+const CONFIG: &str = "nats.conf";
+
 pub struct Server {
     pub url: String,
     port: u16,
@@ -51,6 +53,9 @@ impl Server {
 
     fn prepared(port: u16, arguments: Vec<String>) -> Self {
         let folder = tempfile::tempdir().unwrap();
+        // What is not said here follows from the free disk, and a small one then holds none of the streams that tests make.
+        let config = format!("jetstream {{ store_dir: {:?}, max_file_store: 64GB }}", folder.path());
+        std::fs::write(folder.path().join(CONFIG), config).unwrap();
         Self { url: format!("nats://127.0.0.1:{port}"), port, folder, arguments, process: None }
     }
 
@@ -58,8 +63,8 @@ impl Server {
         let mut command = Command::new("nats-server");
         // Debian keeps servers out of an ordinary user's PATH.
         command.env("PATH", format!("{}:/usr/sbin", std::env::var("PATH").unwrap()));
-        command.args(["-js", "-a", "127.0.0.1", "-p", &self.port.to_string(), "-l", "/dev/null", "-sd"]);
-        command.arg(self.folder.path()).args(&self.arguments);
+        command.args(["-a", "127.0.0.1", "-p", &self.port.to_string(), "-l", "/dev/null", "-c"]);
+        command.arg(self.folder.path().join(CONFIG)).args(&self.arguments);
         self.process = Some(Running::start(&command));
         for _ in 0..200 {
             if TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
