@@ -253,37 +253,35 @@ fn allocated(scene: &Scene<'_>, claims: Vec<Opinion>) -> (Vec<Opinion>, Allocati
     (claims, allocation)
 }
 
-/// What went to a third party beside an exchange of the same asset: the fee of whoever brought it about, where it is small. And what a token keeps or
-/// destroys of itself whenever it is sent.
+/// What believed claims leave of a leg, where that went out as a fee.
 fn fees(scene: &Scene<'_>, claims: &[Opinion], allocation: &Allocation) -> Vec<Opinion> {
     let mut found = Vec::new();
     for (at, (leg, left)) in scene.legs.iter().zip(&allocation.left).enumerate() {
         if left.is_zero() || leg.direction != Direction::Out {
             continue;
         }
-        let moved = || scene.moved(Direction::Out, leg.asset).iter();
-        let is_small = || left.saturating_mul(U256::from(FEE_SHARE)) <= leg.amount;
-        let is_paid = || moved().any(|own| own.amount == *left);
-        let taxed = || moved().filter(|own| Some(own.counterparty()) == leg.asset.contract()).map(|own| own.amount);
-        let is_tax = || taxed().fold(U256::ZERO, U256::saturating_add) == *left;
-        let leaves_fee = |claim: &&Opinion| match claim.category {
-            Category::Swap => is_small() && is_paid(),
-            category if category.is_nft_sale() => is_small() && is_paid(),
-            category if category.is_plain_transfer() => is_tax(),
-            _ => false,
-        };
         let holders = allocation.parts.iter().filter(|part| part.leg == at && part.is_backed);
-        let beside = holders.filter_map(|part| claims.get(part.claim)).find(leaves_fee);
-        if let Some(beside) = beside {
-            let mut explains = Shares::default();
-            explains.push(at, *left, Tie::Stated);
+        let mut holders = holders.filter_map(|part| claims.get(part.claim));
+        if let Some(beside) = holders.find(|claim| leaves_fee(scene, claim.category, leg, *left)) {
             // What a token takes of itself nobody has to tell: it is seen.
             let strength = if beside.category.is_plain_transfer() { Strength::Verified } else { beside.strength };
-            let fee = Opinion::new(Source::Shape, "shape/fee", Category::FeePayment, strength, explains);
-            found.push(Opinion { role: Role::Fee, at: beside.at, ..fee });
+            found.push(Opinion { at: beside.at, ..Opinion::fee("shape/fee", at, *left, strength) });
         }
     }
     found
+}
+
+/// Beside an exchange, a small payment of the same asset to a third party is the fee of whoever brought it about. Beside a transfer, what the token
+/// keeps or destroys of itself whenever it is sent.
+fn leaves_fee(scene: &Scene<'_>, category: Category, leg: &Leg, left: U256) -> bool {
+    let moved = scene.moved(leg.direction, leg.asset).iter();
+    if category.is_plain_transfer() {
+        let taken = moved.filter(|own| Some(own.counterparty()) == leg.asset.contract()).map(|own| own.amount);
+        return taken.fold(U256::ZERO, U256::saturating_add) == left;
+    }
+    let is_exchange = category == Category::Swap || category.is_nft_sale();
+    let is_small = || left.saturating_mul(U256::from(FEE_SHARE)) <= leg.amount;
+    is_exchange && is_small() && moved.map(|own| own.amount).any(|amount| amount == left)
 }
 
 /// What an opinion explains, and how much of it. Two rules that say the same of the same log count once.

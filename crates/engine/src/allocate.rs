@@ -39,19 +39,15 @@ pub struct Taker<'a> {
     pub is_accessory: bool,
 }
 
-/// Who takes, one after another: what is believed, what is stated and what accompanies goes first.
-const TURNS: usize = 8;
-
-/// When a taker takes what it is tied to in this way.
-fn turn(taker: &Taker<'_>, tie: Tie) -> usize {
-    let believed_first = if taker.is_backed { 0 } else { TURNS / 2 };
+/// When a taker takes what it is tied to in this way: what is believed, what is stated and what accompanies goes first.
+fn turn(taker: &Taker<'_>, tie: Tie) -> (bool, u8) {
     let turn = match tie {
         Tie::Accrued => 0,
         Tie::Stated if taker.is_accessory => 1,
         Tie::Stated => 2,
         Tie::Linked => 3,
     };
-    believed_first.saturating_add(turn)
+    (!taker.is_backed, turn)
 }
 
 /// `order` holds the positions of the takers, in the order in which they may take.
@@ -59,32 +55,28 @@ pub fn allocate(scene: &Scene<'_>, takers: &[Taker<'_>], order: &[usize]) -> All
     let mut left = Left::of(scene);
     let mut parts: Vec<Part> = Vec::with_capacity(scene.legs.len());
     let mut same_as: Vec<usize> = (0..takers.len()).collect();
-    let turns = takers.iter().flat_map(|taker| taker.claim.explains.iter().map(|share| turn(taker, share.tie)));
-    let turns = turns.fold([false; TURNS], |mut turns, turn| {
-        if let Some(is_taken) = turns.get_mut(turn) {
-            *is_taken = true;
-        }
-        turns
-    });
-    for (now, _) in turns.iter().enumerate().filter(|(_, is_taken)| **is_taken) {
-        for at in order {
-            let Some(taker) = takers.get(*at) else { continue };
-            for share in taker.claim.explains.iter().filter(|share| turn(taker, share.tie) == now) {
-                let amount = left.take(scene, share);
-                if amount.is_zero() {
-                    let is_same = |part: &&Part| {
-                        let holder = takers.get(part.claim).map(|holder| holder.claim.category);
-                        part.leg == share.leg && holder == Some(taker.claim.category)
-                    };
-                    if let (Some(part), Some(same_as)) = (parts.iter().find(is_same), same_as.get_mut(*at)) {
-                        *same_as = part.claim;
-                    }
-                    continue;
-                }
-                let is_backed = taker.is_backed;
-                parts.push(Part { claim: *at, leg: share.leg, amount, is_mirror: share.is_mirror, is_backed });
+    let ordered = order.iter().filter_map(|at| Some((*at, takers.get(*at)?)));
+    let mut wanted: Vec<(usize, &Taker<'_>, &Share)> =
+        ordered.flat_map(|(at, taker)| taker.claim.explains.iter().map(move |share| (at, taker, share))).collect();
+    // Within a turn they stay in order.
+    wanted.sort_by_key(|(_, taker, share)| turn(taker, share.tie));
+    for (at, taker, share) in wanted {
+        let is_same = |part: &&Part| {
+            let holder = takers.get(part.claim).map(|holder| holder.claim.category);
+            part.leg == share.leg && holder == Some(taker.claim.category)
+        };
+        // An event and a call may state the same amount. What is left beside it then is somebody else's.
+        let is_short = share.tie == Tie::Stated && left.of_leg(share.leg) < share.amount;
+        let is_twice = is_short && parts.iter().filter(is_same).any(|part| part.amount == share.amount);
+        let amount = if is_twice { U256::ZERO } else { left.take(scene, share) };
+        if amount.is_zero() {
+            if let (Some(part), Some(same_as)) = (parts.iter().find(is_same), same_as.get_mut(at)) {
+                *same_as = part.claim;
             }
+            continue;
         }
+        let is_backed = taker.is_backed;
+        parts.push(Part { claim: at, leg: share.leg, amount, is_mirror: share.is_mirror, is_backed });
     }
     let open = remainders(scene, &mut left.legs, &mut parts);
     Allocation { parts, same_as, open, left: left.legs }
@@ -102,6 +94,10 @@ impl Left {
             legs: scene.legs.iter().map(|leg| leg.amount).collect(),
             moves: scene.own().iter().map(|own| own.amount).collect(),
         }
+    }
+
+    fn of_leg(&self, leg: usize) -> U256 {
+        self.legs.get(leg).copied().unwrap_or_default()
     }
 
     /// How much of the share is still there; no movement is taken twice.

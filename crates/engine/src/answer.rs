@@ -33,6 +33,8 @@ pub fn answer(scene: &Scene<'_>, reading: &Reading, question: &Question, knowled
     let is_floored = !is_open && question.review_below.is_some_and(|floor| reading.confidence < floor);
     let needs_review = is_open || is_floored;
     let assets = assets(scene);
+    // Where the headline is settled, a step beside it may not be.
+    let grey = position.grey.or_else(|| lines.iter().find_map(|line| line.position.grey));
     let leaning = position.treatment;
     let protocol = reading.protocol.as_deref();
     let description = describe_lines(scene, reading, &lines, headline, &assets, &position, needs_review);
@@ -57,7 +59,7 @@ pub fn answer(scene: &Scene<'_>, reading: &Reading, question: &Question, knowled
             Some(floor) if is_floored => Some(describe::below_floor(reading.confidence, floor)),
             _ => needs_review.then(|| review_note(scene, reading, &lines, &assets, treatments)),
         },
-        grey_area: position.grey.map(grey_area),
+        grey_area: grey.map(grey_area),
         chain_corrected: None,
         perspective: Some(scene.wallet),
         parties: (needs_review && question.wallet.is_none()).then(|| parties(scene)).filter(|all| !all.is_empty()),
@@ -160,7 +162,7 @@ fn review_note(
     let mut reasons: Vec<String> = reading.doubts.iter().map(describe::doubt).collect();
     if !reading.residual.is_empty() && !reading.claims.is_empty() {
         let is_open = |at: usize| scene.legs.get(at).filter(|_| reading.residual.contains(at));
-        let open = assets_of(scene, &scene.legs, |at| is_open(at).map(|leg| leg.amount));
+        let open = assets_of(scene, |at| is_open(at).map(|leg| leg.amount));
         reasons.push(format!("No rule explains all of this: {}. Look at who that was.", describe::parties(&open)));
     }
     if reading.has_unbacked {

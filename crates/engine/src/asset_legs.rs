@@ -5,7 +5,7 @@ use alloy_primitives::U256;
 use crate::amount::Amount;
 use crate::asset::{Account, Asset, NftKind};
 use crate::classification::{Action, AssetLeg, Assets, BALANCE_DELTA};
-use crate::legs::{Direction, Leg, position};
+use crate::legs::{Direction, Leg};
 use crate::scene::{Own, Scene};
 use crate::token::Token;
 
@@ -14,7 +14,7 @@ const SYMBOL_UNKNOWN: &str = "UNKNOWN";
 
 /// All legs of the wallet, and gas.
 pub fn assets(scene: &Scene<'_>) -> Assets {
-    let all = assets_of(scene, &scene.legs, |at| scene.legs.get(at).map(|leg| leg.amount));
+    let all = assets_of(scene, |at| scene.legs.get(at).map(|leg| leg.amount));
     Assets { gas: scene.gas.map(|gas| gas_leg(scene, gas)), ..all }
 }
 
@@ -23,13 +23,24 @@ pub fn share(amounts: impl Iterator<Item = U256>) -> Option<U256> {
     amounts.reduce(U256::saturating_add)
 }
 
-/// The legs of any account in the scene, as they are printed: so much of each.
-pub fn assets_of(scene: &Scene<'_>, legs: &[Leg], wanted: impl Fn(usize) -> Option<U256>) -> Assets {
+/// The wallet's legs as they are printed: so much of each.
+pub fn assets_of(scene: &Scene<'_>, wanted: impl Fn(usize) -> Option<U256>) -> Assets {
+    printed(scene, &scene.legs, |at, leg| wanted(at).map(|part| (part, party(leg, part, scene.moved_by(at)))))
+}
+
+/// The legs of another account in the scene.
+pub fn assets_of_other(scene: &Scene<'_>, legs: &[Leg]) -> Assets {
+    printed(scene, legs, |_, leg| Some((leg.amount, Some(leg.other))))
+}
+
+/// Legs with so much of each, and with whom it was where that was one account.
+fn printed(scene: &Scene<'_>, legs: &[Leg], wanted: impl Fn(usize, &Leg) -> Option<(U256, Option<Account>)>) -> Assets {
     let (out, incoming) = legs.split_at(legs.partition_point(|leg| leg.direction == Direction::Out));
     let printed = |legs: &[Leg], first: usize| {
         let mut printed = Vec::with_capacity(legs.len().min(LEGS_LIKELY));
         for (at, leg) in legs.iter().enumerate() {
-            printed.extend(wanted(first.saturating_add(at)).map(|part| asset_leg(scene, leg, part)));
+            let wanted = wanted(first.saturating_add(at), leg);
+            printed.extend(wanted.map(|(part, other)| asset_leg(scene, leg, part, other)));
         }
         printed
     };
@@ -65,7 +76,7 @@ fn native_leg(scene: &Scene<'_>, raw: U256) -> AssetLeg {
     }
 }
 
-fn asset_leg(scene: &Scene<'_>, leg: &Leg, raw: U256) -> AssetLeg {
+fn asset_leg(scene: &Scene<'_>, leg: &Leg, raw: U256, other: Option<Account>) -> AssetLeg {
     let mut printed = match leg.asset {
         Asset::Native => native_leg(scene, raw),
         Asset::Token(contract) => token_leg(scene, contract, raw, None),
@@ -78,7 +89,6 @@ fn asset_leg(scene: &Scene<'_>, leg: &Leg, raw: U256) -> AssetLeg {
     };
     printed.inferred = leg.inferred;
     printed.inferred_basis = leg.inferred.then_some(BALANCE_DELTA);
-    let other = party(scene, leg, raw);
     match leg.direction {
         Direction::Out => {
             printed.to = other;
@@ -93,12 +103,8 @@ fn asset_leg(scene: &Scene<'_>, leg: &Leg, raw: U256) -> AssetLeg {
 }
 
 /// The other side of a leg, where all of it was with one; of a part of it the only account that moved just so much, where there is one.
-fn party(scene: &Scene<'_>, leg: &Leg, part: U256) -> Option<Account> {
-    let is_of_wallet = position(&scene.legs, leg.direction, leg.asset).and_then(|at| scene.legs.get(at)) == Some(leg);
-    if !is_of_wallet {
-        return Some(leg.other);
-    }
-    let moved = || scene.moved(leg.direction, leg.asset).iter().filter(|own| !own.amount.is_zero());
+fn party(leg: &Leg, part: U256, moved: &[Own]) -> Option<Account> {
+    let moved = || moved.iter().filter(|own| !own.amount.is_zero());
     let just_so_much = moved().filter(|own| own.amount == part && part != leg.amount);
     // What accrued has no movement behind it.
     let is_unseen = moved().next().is_none();

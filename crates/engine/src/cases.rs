@@ -509,9 +509,10 @@ fn events(file: &PackFile) -> impl Iterator<Item = EventShape> {
         .map(|text| (text, None));
     let nfts = file.nft.iter().flat_map(|row| std::iter::once(&row.moved).chain(&row.named));
     let nfts = nfts.map(|text| (text.get_ref(), None));
+    let supply = file.supply.iter().flat_map(|row| [&row.minted, &row.burned]).map(|text| (text.get_ref(), None));
     let accruals = file.accrual.iter().map(|row| (row.signature.get_ref(), None));
     let rebases = file.rebase.iter().map(|row| (row.signature.get_ref(), None));
-    let rows = rows.chain(actors).chain(beside).chain(nfts).chain(accruals).chain(rebases);
+    let rows = rows.chain(actors).chain(beside).chain(nfts).chain(supply).chain(accruals).chain(rebases);
     rows.filter_map(|(text, topic0)| compile::event_shape(text, topic0).ok())
 }
 

@@ -232,6 +232,7 @@ pub fn doubt(doubt: &Doubt) -> String {
         Doubt::RebaseUnknown => "A token changed every balance in this transaction, and no node could tell what this wallet held before and after, or its shares moved in the same block. Look at the wallet's balance on both sides of the block.".to_owned(),
         Doubt::RebasedDown => "A token made every balance smaller in this transaction, this wallet's too, which is no movement. Look at how your books carry its cost.".to_owned(),
         Doubt::Underlogged(token) => format!("The token {token} moved more than it logs, as those do that spread a part of each transfer over all holders: what left the wallet is more than is shown. Look at its balance before and after."),
+        Doubt::Inscribed => "The calldata is a text that does something with a token which only indexers outside the chain keep: what moved, and to whom, the chain does not tell. Look at the text.".to_owned(),
         Doubt::Unreadable(log) => format!("Log {log} says that something of this wallet's moved, in a form that no standard has. Look at what that contract did."),
         Doubt::FeeUnknown(why) => format!("No fee is stated: {why}"),
         Doubt::Caveat(says) => says.clone(),

@@ -7,6 +7,7 @@ pub mod code;
 mod coin;
 pub mod erc20;
 pub mod fee;
+mod inscription;
 pub mod json;
 pub mod movements;
 pub(crate) mod needs;

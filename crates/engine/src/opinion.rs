@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use alloy_primitives::U256;
 use serde::{Deserialize, Serialize};
 
 use crate::asset::{Account, Seen};
 use crate::category::Category;
 use crate::legs::{Direction, Leg};
 use crate::role::Role;
-use crate::shares::Shares;
+use crate::shares::{Shares, Tie};
 
 /// Who says it. Sources are independent, none reads another's opinion: `protocol` is a rule pack over verified contracts, events or
 /// instructions, `call` what was asked for, `shape` what the net movements alone suggest, `labels` a third party's word where an operator
@@ -93,6 +94,13 @@ impl Opinion {
             speaker: None,
             whose: None,
         }
+    }
+
+    /// So much of a leg is what somebody is paid beside what the transaction is about: the movements show it, and nobody says it.
+    pub fn fee(rule: &str, leg: usize, amount: U256, strength: Strength) -> Self {
+        let explains = Shares::one(leg, amount, Tie::Stated);
+        let fee = Self::new(Source::Shape, rule, Category::FeePayment, strength, explains);
+        Self { role: Role::Fee, ..fee }
     }
 
     pub fn explains_direction(&self, legs: &[Leg], direction: Direction) -> bool {

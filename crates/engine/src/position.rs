@@ -38,7 +38,7 @@ pub struct Position<'a> {
 }
 
 /// The other position that can be defended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GreyPosition<'a> {
     pub note: &'a str,
     pub treatment: Treatment,

@@ -83,6 +83,8 @@ pub enum Doubt {
     RebasedDown,
     /// This token moved more than it logged.
     Underlogged(Account),
+    /// The calldata is a text that indexers read as a transfer.
+    Inscribed,
     /// The log of this number says that it moves something of the wallet's, and cannot be read.
     Unreadable(u64),
     /// The wallet paid for gas, and how much is not known: why.

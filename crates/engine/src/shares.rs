@@ -132,6 +132,13 @@ impl Shares {
         shares
     }
 
+    /// So much of one leg.
+    pub fn one(leg: usize, amount: U256, tie: Tie) -> Self {
+        let mut shares = Self::default();
+        shares.push(leg, amount, tie);
+        shares
+    }
+
     pub fn push(&mut self, leg: usize, amount: U256, tie: Tie) {
         self.add(Share { leg, amount, tie, is_mirror: false, moves: MoveSet::default() });
     }

@@ -1,5 +1,6 @@
 //! The Solana family: what a node said of one transaction, and how its movements are read.
 
+mod inside;
 pub mod instructions;
 pub mod json;
 pub mod movements;

@@ -13,6 +13,7 @@ pub mod spam;
 pub mod trust;
 pub mod vaults;
 
+use crate::category::Category;
 use crate::evm::scene::EvmScene;
 use crate::opinion::Opinion;
 use crate::rules::Rules;
@@ -40,6 +41,11 @@ pub fn opine(scene: &EvmScene<'_>, rules: &Rules) -> Opinions {
     opinions.said.extend(said);
     opinions.is_unsettled |= is_unsettled;
     opinions.said.extend(spam::opinion(scene, rules));
+    // A router that only wraps or unwraps logs no less than one that trades.
+    if let Some(category) = shape::wrapped(scene) {
+        let swaps = opinions.said.iter_mut().filter(|said| said.category == Category::Swap);
+        swaps.for_each(|said| said.category = category);
+    }
     opinions.said.extend(shape::opinion(scene));
     opinions.is_cut |= opinions.said.len() >= OPINIONS_MAX;
     opinions.said.iter_mut().for_each(|claim| open::raise(scene, rules, claim));

@@ -2,7 +2,7 @@
 
 use crate::adjudicate::Reading;
 use crate::asset::Account;
-use crate::asset_legs::{assets_of, share};
+use crate::asset_legs::{assets_of, assets_of_other, share};
 use crate::books::Line;
 use crate::category::{Category, Telling};
 use crate::classification::{Assets, Entry, Posting, Side, Step};
@@ -59,7 +59,7 @@ pub fn assets_of_lines<'a, 'b: 'a>(
     lines: impl Iterator<Item = &'a Line<'b>> + Clone,
     with_mirrors: bool,
 ) -> Assets {
-    assets_of(scene, &scene.legs, |at| {
+    assets_of(scene, |at| {
         let parts = lines.clone().flat_map(|line| &line.parts);
         share(parts.filter(|part| part.leg == at && (with_mirrors || !part.is_mirror)).map(|part| part.amount))
     })
@@ -96,7 +96,7 @@ fn step(scene: &Scene<'_>, line: &Line<'_>, leg_index: usize, role: Role, needs_
 
 /// No claim decides, and the leaning is told in steps: the whole is one.
 fn leaning(scene: &Scene<'_>, reading: &Reading) -> Step {
-    let assets = assets_of(scene, &scene.legs, |at| scene.legs.get(at).map(|leg| leg.amount));
+    let assets = assets_of(scene, |at| scene.legs.get(at).map(|leg| leg.amount));
     open_step(0, reading.category.meaning().role, reading.category, assets)
 }
 
@@ -123,7 +123,7 @@ fn open_step(leg_index: usize, role: Role, category: Category, assets: Assets) -
 
 /// One of several accounts that act in one transaction: what it moved, for a person to read.
 fn account(scene: &Scene<'_>, leg_index: usize, actor: Account, legs: &[Leg]) -> Step {
-    let assets = assets_of(scene, legs, |at| legs.get(at).map(|leg| leg.amount));
+    let assets = assets_of_other(scene, legs);
     let step = open_step(leg_index, Role::Item, Category::Unclassified, assets);
     Step { description: format!("Account {actor}: {}", step.description), ..step }
 }

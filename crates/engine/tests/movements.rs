@@ -369,6 +369,23 @@ fn what_somebody_lists_is_nothing_where_no_coin_can_have_moved() {
     assert!(answer(usdc, asked, vec![sent], 60_000).needs_review);
 }
 
+/// An inscription is made by whoever writes it. What is done with it later moves nothing that the chain knows of.
+#[test]
+fn an_inscription_that_is_handed_on_is_left_to_a_person() {
+    let answer = |text: &str| {
+        let mut facts = with(Vec::new());
+        let input = Bytes::from(text.as_bytes().to_vec());
+        facts.receipt.gas_used = U256::from(21_000 + 16 * input.len());
+        (facts.transaction.to, facts.transaction.input) = (Some(OTHER), input);
+        let read = engine::read(&Facts::from(facts), &Question::default(), &KNOWLEDGE, Missing::Accept);
+        read.unwrap().done().unwrap()
+    };
+    let made = answer(r#"data:,{"p":"erc-20","op":"mint","tick":"abcd","amt":"1000"}"#);
+    assert!(!made.needs_review, "{:?}", made.review_note);
+    let given = answer(r#"data:,{"p":"erc-20","op":"transfer","tick":"abcd","amt":"1000"}"#);
+    assert!(given.needs_review && given.review_note.unwrap_or_default().contains("a text"));
+}
+
 /// A deposit address hands coin on and logs it. Where the log names the wallet, or a token moved for somebody, more may have been bought than was moved.
 #[test]
 fn coin_that_a_contract_only_passes_on_is_a_transfer() {

@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "tests fail loudly")]
 
+#[path = "solana/beside.rs"]
+mod beside;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
@@ -379,28 +382,6 @@ fn a_tip_beside_an_order_does_not_give_the_transaction_its_name() {
     let postings = answer.postings.unwrap_or_default();
     assert!(postings.iter().all(|posting| posting.entry == Entry::Expense), "{postings:?}");
     assert!(!answer.description.unwrap_or_default().contains("fee on Phoenix"));
-}
-
-/// Coin for a stranger beside a purchase is no part of the price.
-#[test]
-fn a_little_coin_for_a_stranger_beside_a_trade_is_its_fee() {
-    let (price, tip) = (2 * SOL, 4_000_000);
-    let mut draft = with_temporary(RENT + price);
-    draft.calls(TOKEN, &[TEMPORARY, POOL, WALLET], &transfer(price));
-    draft.calls(TOKEN, &[THEIRS, MINE, OTHER], &transfer(100));
-    draft.token(POOL, WRAPPED_SOL, Some(OTHER), [Some(0), Some(price)]);
-    draft.token(MINE, MINT, Some(WALLET), [Some(0), Some(100)]);
-    draft.token(THEIRS, MINT, Some(OTHER), [Some(100), Some(0)]);
-    draft.asks(TOKEN, &[TEMPORARY, WALLET, WALLET], &[9]);
-    draft.asks(SYSTEM, &[WALLET, PROGRAM], &system(2, tip));
-    draft.holds(PROGRAM, RENT, RENT + tip);
-    draft.holds(WALLET, 100 * SOL, 98 * SOL - tip - FEE);
-    let answer = draft.read();
-    assert_eq!((answer.category, answer.needs_review), (Category::Swap, false), "{:?}", answer.review_note);
-    let postings = answer.postings.unwrap_or_default();
-    let booked: Vec<(Entry, &str)> = postings.iter().map(|posting| (posting.entry, posting.amount.as_str())).collect();
-    assert!(booked.contains(&(Entry::Expense, "4000000")), "{booked:?}");
-    assert!(booked.contains(&(Entry::Dispose, "2000000000")), "{booked:?}");
 }
 
 #[test]

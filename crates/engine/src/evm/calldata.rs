@@ -9,6 +9,9 @@ use crate::rules::path;
 /// Calls looked at in one transaction.
 pub const CALLS_MAX: usize = 256;
 
+/// `transfer(address,uint256)`
+pub const TRANSFER_CALL: FixedBytes<4> = FixedBytes([0xa9, 0x05, 0x9c, 0xbb]);
+
 /// One call: to whom, with what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ContractCall<'a> {

@@ -344,7 +344,20 @@ fn made(facts: &EvmFacts, known: &Known<'_>, log: &Log) -> Option<Made> {
             let changed = if is_mint { &rule.minted } else { &rule.burned };
             let is_read = changed.event.topic0 == topic0 && changed.event.layout.fits(log);
             let word = |field: &Field| field.in_log(log, 0).filter(|_| is_read);
-            (word_address(word(&changed.holder)?)?, U256::from_be_bytes(*word(&changed.amount)?), is_mint)
+            let (holder, amount) =
+                (word_address(word(&changed.holder)?)?, U256::from_be_bytes(*word(&changed.amount)?));
+            let (from, to) = if is_mint { (Address::ZERO, holder) } else { (holder, Address::ZERO) };
+            // Another version of it may log both.
+            let is_same = |other: &Log| {
+                let parties = (other.topic_address(1), other.topic_address(2));
+                parties == (Some(from), Some(to)) && other.data_u256(0) == Some(amount)
+            };
+            let mut transfers =
+                facts.contract_logs().filter(|other| other.address == log.address && other.topic0() == Some(TRANSFER));
+            if transfers.any(is_same) {
+                return None;
+            }
+            (holder, amount, is_mint)
         }
     };
     (!amount.is_zero()).then_some(Made { holder, amount, is_mint })

@@ -4,6 +4,7 @@
 use alloy_primitives::{B256, U256};
 
 use super::EvmFacts;
+use super::calldata::TRANSFER_CALL;
 use super::coin;
 use super::erc20::TRANSFER;
 use super::json::Log;
@@ -29,7 +30,7 @@ const ACCOUNTS_RUN_SINCE: i64 = 1_738_368_000;
 
 /// Calls of ERC-20 that move the token and nothing else: `transfer`, `transferFrom`, `approve`, `increaseAllowance`, `decreaseAllowance`.
 const TOKEN_CALLS: [[u8; 4]; 5] = [
-    [0xa9, 0x05, 0x9c, 0xbb],
+    TRANSFER_CALL.0,
     [0x23, 0xb8, 0x72, 0xdd],
     [0x09, 0x5e, 0xa7, 0xb3],
     [0x39, 0x50, 0x93, 0x51],

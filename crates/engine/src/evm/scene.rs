@@ -12,7 +12,7 @@ use super::proofs::{accounts_may_run, coin_inside};
 use super::rebases::{self, Outcome as Rebased, Rebase};
 use super::underlogged::underlogged;
 use super::unseen::unseen_value;
-use super::{BalanceChange, EvmFacts, InternalValue, LOGS_MAX, actor, vouched};
+use super::{BalanceChange, EvmFacts, InternalValue, LOGS_MAX, actor, inscription, vouched};
 use crate::asset::{Account, Movement, Seen};
 use crate::hash::TxHash;
 use crate::legs::{Direction, LEGS_MAX, legs as net_legs, position, with_accrued};
@@ -132,6 +132,8 @@ pub fn read<'a>(
         );
         let underlogged = underlogged(facts, &known, &movements, perspective).map(Account::from);
         doubts.extend(underlogged.map(Doubt::Underlogged));
+        let inscribed = inscription::hands_on(facts.transaction.input.as_ref());
+        doubts.extend(inscribed.then_some(Doubt::Inscribed));
     }
     let Stated { earned: mut accruals, paid: interest_paid } =
         accruals::split(facts, rules, &known, perspective, &mut movements);

@@ -22,10 +22,20 @@ pub const MEMO_V1: Key = hex!("054a5350f85dc882d614a55672788a296ddf1eababd0a6067
 /// So11111111111111111111111111111111111111112
 pub const WRAPPED_SOL: Key = hex!("069b8857feab8184fb687f634618c035dac439dc1aeb3b5598a0f00000000001");
 
+/// CoREENxT6tW1HoK8ypY1SxRMZTcVPm7R94rH4PZNhX7d, of Metaplex: each NFT is an account, and no token balance tells who owns it.
+pub const CORE: Key = hex!("af54ab10bd97a542a09ef7b39889dd0cd394a4cce9dfa6cdc97ebe2d235ba748");
+
 /// More than this is not a tip to whoever puts a transaction into a block.
 pub const TIP_LAMPORTS_MAX: u64 = 5_000_000;
+/// The largest accounts that protocols open for a user, such as positions with many bins, keep less. What is more is somebody's money.
+pub const RENT_LAMPORTS_MAX: u64 = 100_000_000;
 /// A token account is made with less, whatever extensions it has.
 pub const TOKEN_RENT_LAMPORTS_MAX: u64 = 5_000_000;
+
+/// What an account must hold for each byte of its size, and of what every account has besides, so that it stays.
+const RENT_LAMPORTS_A_BYTE: u64 = 6_960;
+const ACCOUNT_OVERHEAD_BYTES: u64 = 128;
+const SIZE_AND_OWNER_BYTES: usize = 8 + 32;
 
 /// What an instruction of these programs does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +61,12 @@ pub enum InstructionEffect {
         from: Key,
         amount: u64,
     },
+    /// An NFT that is an account itself. The System program stands for "nobody".
+    Item {
+        item: Key,
+        from: Key,
+        to: Key,
+    },
     /// A token account for this mint now belongs to this owner.
     Opened {
         account: Key,
@@ -72,6 +88,7 @@ pub fn done(instruction: &Instruction) -> Option<InstructionEffect> {
     match instruction.program {
         SYSTEM => system(instruction),
         TOKEN | TOKEN_2022 => token(instruction),
+        CORE => item(instruction),
         ASSOCIATED => {
             let [_, account, owner, mint, ..] = instruction.accounts.as_slice() else { return None };
             Some(InstructionEffect::Opened { account: *account, mint: *mint, owner: *owner })
@@ -99,6 +116,21 @@ fn system(instruction: &Instruction) -> Option<InstructionEffect> {
     };
     let amount = read(&instruction.data, offset).map(u64::from_le_bytes)?;
     Some(InstructionEffect::Lamports { from: account(0)?, to, amount })
+}
+
+/// An account that is left out is named as the program itself. Whoever gives an NFT away is taken for its owner, unless a program does it.
+fn item(instruction: &Instruction) -> Option<InstructionEffect> {
+    let account = |at: usize| instruction.accounts.get(at).copied().filter(|account| *account != CORE);
+    let item = account(0)?;
+    let (from, to) = match instruction.data.first()? {
+        // Create, in both versions: the owner, else the authority, else whoever pays.
+        0 | 20 => (SYSTEM, account(4).or_else(|| account(2)).or_else(|| account(3))?),
+        // Burn and Transfer: the authority, else whoever pays.
+        12 => (account(3).or_else(|| account(2))?, SYSTEM),
+        14 => (account(3).or_else(|| account(2))?, account(4)?),
+        _ => return None,
+    };
+    Some(InstructionEffect::Item { item, from, to })
 }
 
 fn token(instruction: &Instruction) -> Option<InstructionEffect> {
@@ -143,6 +175,23 @@ pub fn created_for(instruction: &Instruction) -> Option<(Key, Key)> {
     is_creation.then(|| instruction.accounts.get(1).map(|account| (*account, owner))).flatten()
 }
 
+/// Who paid how much into the account that CreateAccount makes, with a seed or without, where that is just the rent of an account of its size.
+pub fn rent(instruction: &Instruction) -> Option<(Key, Key, u64)> {
+    let (account, _) = created_for(instruction)?;
+    let Some(InstructionEffect::Lamports { from, amount, .. }) = system(instruction) else { return None };
+    // The last of the data are its size and the program that owns it.
+    let size_at = instruction.data.len().checked_sub(SIZE_AND_OWNER_BYTES)?;
+    let size = read(&instruction.data, size_at).map(u64::from_le_bytes)?;
+    let rent = size.checked_add(ACCOUNT_OVERHEAD_BYTES)?.checked_mul(RENT_LAMPORTS_A_BYTE)?;
+    (amount == rent).then_some((from, account, amount))
+}
+
+/// Whether so much coin is the rent of an account of some size.
+pub fn may_be_rent(lamports: u64) -> bool {
+    lamports.is_multiple_of(RENT_LAMPORTS_A_BYTE)
+        && lamports >= ACCOUNT_OVERHEAD_BYTES.saturating_mul(RENT_LAMPORTS_A_BYTE)
+}
+
 /// Whether a wallet itself is given to a program, as in Assign: whoever controls the program controls the wallet.
 pub fn gives_away(instruction: &Instruction, wallet: &Key) -> bool {
     let number = read(&instruction.data, 0).map(u32::from_le_bytes);
@@ -176,6 +225,7 @@ mod tests {
             (TOKEN_2022, "TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb"),
             (ASSOCIATED, "ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL"),
             (COMPUTE_BUDGET, "ComputeBudget111111111111111111111111111111"),
+            (CORE, "CoREENxT6tW1HoK8ypY1SxRMZTcVPm7R94rH4PZNhX7d"),
             (MEMO, "MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr"),
             (MEMO_V1, "Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo"),
             (WRAPPED_SOL, "So11111111111111111111111111111111111111112"),

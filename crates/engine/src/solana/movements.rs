@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use alloy_primitives::U256;
 use sha2::{Digest, Sha256};
 
-use super::Key;
 use super::instructions::{ASSOCIATED, InstructionEffect, SYSTEM, TOKEN, TOKEN_2022, WRAPPED_SOL, created_by, done};
 use super::json::{Effects, SolanaTransaction, TokenAccount, TokenHolding};
+use super::{Key, instructions};
 use crate::asset::{Account, Asset, Movement, NftKind, Seen};
 
 /// What a token account without extensions keeps so that it lives.
@@ -144,6 +144,7 @@ impl<'a> Ledger<'a> {
                     let Some(mint) = self.mints.get(&from).or_else(|| self.mints.get(&to)) else { continue };
                     (from, to, amount, Some(*mint))
                 }
+                InstructionEffect::Item { item, from, to } => (from, to, 1, Some(item)),
                 InstructionEffect::Minted { mint, to, amount } => (SYSTEM, to, amount, Some(mint)),
                 InstructionEffect::Burned { mint, from, amount } => (from, SYSTEM, amount, Some(mint)),
                 InstructionEffect::Opened { .. }
@@ -232,6 +233,7 @@ impl<'a> Ledger<'a> {
             InstructionEffect::Minted { to, amount, .. } => *amount > 0 && is_unknown(to),
             InstructionEffect::Burned { from, amount, .. } => *amount > 0 && is_unknown(from),
             InstructionEffect::Lamports { .. }
+            | InstructionEffect::Item { .. }
             | InstructionEffect::Opened { .. }
             | InstructionEffect::Closed { .. }
             | InstructionEffect::Approved
@@ -289,6 +291,48 @@ impl<'a> Ledger<'a> {
         rents
     }
 
+    /// What the wallet paid into accounts that this transaction made and that are there still, as far as it is just their rent. That of token accounts
+    /// is told elsewhere: the wallet's own are no movement, and others' are a gift.
+    pub fn rent_paid(&self, wallet: Key) -> u64 {
+        let is_token =
+            |account: &Key| self.mints.contains_key(account) || self.opened().any(|opened| opened == *account);
+        let is_there = |account: &Key| {
+            let mut keys = self.transaction.keys.iter().zip(&self.effects.lamports);
+            keys.any(|(key, (before, after))| key == account && *before == 0 && *after > 0)
+        };
+        let paid = self.transaction.instructions.iter().filter_map(instructions::rent);
+        let rents = paid.filter(|(from, account, _)| *from == wallet && !is_token(account) && is_there(account));
+        rents.fold(0, |sum, (.., rent)| sum.saturating_add(rent))
+    }
+
+    /// The rent of each account that is gone, but for token accounts, whose closing is told elsewhere.
+    pub fn rents_set_free(&self) -> Vec<u64> {
+        let is_token = |key: &Key| self.effects.token_accounts.iter().any(|account| account.key == *key);
+        let keys = self.transaction.keys.iter().zip(&self.effects.lamports);
+        let gone = keys.filter(|(key, (before, after))| {
+            *after == 0
+                && instructions::may_be_rent(*before)
+                && !self.transaction.signed().contains(key)
+                && !is_token(key)
+        });
+        gone.map(|(_, (before, _))| *before).collect()
+    }
+
+    /// What the wallet paid into accounts that this transaction made, but for token accounts of its own.
+    pub fn put_into_accounts(&self, wallet: Key) -> u64 {
+        let created = self.created();
+        let is_own = |account: &Key| self.mints.contains_key(account) && self.owners.get(account) == Some(&wallet);
+        let paid = self.done.iter().map(|(_, done)| match done {
+            InstructionEffect::Lamports { from, to, amount }
+                if *from == wallet && created.contains(to) && !is_own(to) =>
+            {
+                *amount
+            }
+            _ => 0,
+        });
+        paid.fold(0, u64::saturating_add)
+    }
+
     /// The wallet's net movements, by asset.
     pub fn movements(&self, wallet: Key, flows: &[Flow]) -> Vec<Movement> {
         let native = self.lamports(wallet).saturating_add(self.rent(wallet));
@@ -300,6 +344,9 @@ impl<'a> Ledger<'a> {
             };
             changes.push((self.asset_of(account.mint), part(account.after).saturating_sub(part(account.before))));
         }
+        let items: BTreeSet<Asset> = self.items().map(|item| self.asset_of(item)).collect();
+        let of_items = flows.iter().filter(|flow| items.contains(&flow.asset));
+        changes.extend(of_items.map(|flow| (flow.asset, if flow.comes_in { 1 } else { -1 })));
         changes.sort_unstable();
         let mut found = Vec::new();
         for of_asset in changes.chunk_by(|(one, _), (other, _)| one == other) {
@@ -308,6 +355,14 @@ impl<'a> Ledger<'a> {
             self.split(wallet, asset, change, of(flows, asset), &mut found);
         }
         found
+    }
+
+    /// NFTs that no token balance tells of.
+    fn items(&self) -> impl Iterator<Item = Key> {
+        self.done.iter().filter_map(|(_, done)| match done {
+            InstructionEffect::Item { item, .. } => Some(*item),
+            _ => None,
+        })
     }
 
     /// One movement per counterparty where instructions account for the whole amount, else one movement with the largest counterparty.

@@ -8,13 +8,12 @@ use alloy_primitives::U256;
 use super::Key;
 use super::instructions::{InstructionEffect, SYSTEM};
 use super::json::{Effects, Instruction};
-use super::programs::{self, Match};
+use super::programs::{self, Matched};
 use super::scene::SolanaScene;
 use crate::asset::{Account, Asset};
 use crate::category::Category;
 use crate::legs::{Direction, Leg};
 use crate::opinion::{Opinion, Source, Strength};
-use crate::role::Role;
 use crate::rules::{Rules, TransferRule};
 use crate::scene::{Outcome, Own};
 use crate::shares::{Shares, Tie};
@@ -24,34 +23,53 @@ use crate::sources::{OPINIONS_MAX, Opinions, shape, spam};
 struct PackMatches<'a> {
     /// Nothing came in but tokens that lure or imitate, and the wallet did not ask: they are spam, whatever else the transaction calls.
     bait: Option<Opinion>,
-    instructions: Vec<Match<'a>>,
+    programs: Matched<'a>,
     transfers: Vec<ListedTransfer<'a>>,
+    /// Fees beside an exchange, for somebody whom no pack knows, and rent.
+    beside: Vec<Opinion>,
+    /// What the legs come to without fees and rent.
+    left: Vec<U256>,
 }
 
-impl PackMatches<'_> {
+impl<'a> PackMatches<'a> {
+    fn of(scene: &'a SolanaScene<'_>, rules: &'a Rules) -> Self {
+        let bait = if scene.acts { None } else { spam::unsolicited(scene, rules) };
+        let left = scene.legs.iter().map(|leg| leg.amount).collect();
+        let mut known = Self { bait, programs: Matched::default(), transfers: vec![], beside: vec![], left };
+        if known.bait.is_some() {
+            return known;
+        }
+        known.programs = Matched::of(scene, rules);
+        known.transfers = listed_transfers(scene, rules);
+        for fee in known.transfers.iter().filter(|transfer| transfer.is_fee()) {
+            take(&mut known.left, fee.leg, fee.amount);
+        }
+        let small_fees = programs::small_fees(scene, rules, &known.programs, &known.left);
+        known.add_beside(small_fees);
+        let rent = programs::rent(scene, &known.programs, &known.left);
+        known.add_beside(rent);
+        known
+    }
+
+    fn add_beside(&mut self, said: impl IntoIterator<Item = Opinion>) {
+        for opinion in said {
+            for share in opinion.explains.iter() {
+                take(&mut self.left, share.leg, share.amount);
+            }
+            self.beside.push(opinion);
+        }
+    }
+
     /// No pack has a rule for what was asked or for whom it went to, but for a fee beside it.
     fn is_nothing(&self) -> bool {
-        self.bait.is_none() && self.instructions.is_empty() && self.transfers.iter().all(ListedTransfer::is_fee)
-    }
-
-    /// What the legs come to without the fees that packs know.
-    fn without_fees(&self, scene: &SolanaScene<'_>) -> Vec<U256> {
-        let mut left: Vec<U256> = scene.legs.iter().map(|leg| leg.amount).collect();
-        for fee in self.transfers.iter().filter(|transfer| transfer.is_fee()) {
-            if let Some(left) = left.get_mut(fee.leg) {
-                *left = left.saturating_sub(fee.amount);
-            }
-        }
-        left
+        self.bait.is_none() && self.programs.rules.is_empty() && self.transfers.iter().all(ListedTransfer::is_fee)
     }
 }
 
-fn known<'a>(scene: &'a SolanaScene<'_>, rules: &'a Rules) -> PackMatches<'a> {
-    let bait = if scene.acts { None } else { spam::unsolicited(scene, rules) };
-    if bait.is_some() {
-        return PackMatches { bait, instructions: Vec::new(), transfers: Vec::new() };
+fn take(left: &mut [U256], leg: usize, amount: U256) {
+    if let Some(left) = left.get_mut(leg) {
+        *left = left.saturating_sub(amount);
     }
-    PackMatches { bait, instructions: programs::matches(scene, rules), transfers: listed_transfers(scene, rules) }
 }
 
 /// Sources get the scene, the rules and what packs know. None gets what another said.
@@ -59,31 +77,17 @@ pub fn opine(scene: &SolanaScene<'_>, rules: &Rules) -> Opinions {
     if scene.outcome == Outcome::Failed {
         return Opinions::default();
     }
-    let known = known(scene, rules);
-    let mut left = known.without_fees(scene);
-    let small = programs::small_fees(scene, rules, &known.instructions, &left);
-    for (leg, amount) in &small {
-        if let Some(left) = left.get_mut(*leg) {
-            *left = left.saturating_sub(*amount);
-        }
-    }
-    let mut opinions = programs::opinions(scene, rules, &known.instructions, &left);
-    opinions.said.extend(small.iter().map(|(leg, amount)| small_fee(*leg, *amount)));
-    opinions.said.extend(transfers(scene, rules, &known, &left));
-    opinions.said.extend(plain(scene, rules, &known, &left));
-    opinions.said.extend(exchanged(scene, rules, &known, &left));
+    let known = PackMatches::of(scene, rules);
+    let mut opinions = programs::opinions(scene, rules, &known.programs, &known.left);
+    opinions.said.extend(transfers(scene, rules, &known));
+    opinions.said.extend(plain(scene, rules, &known));
+    opinions.said.extend(exchanged(scene, rules, &known));
     opinions.said.extend(untouched(scene, rules, &known));
     opinions.said.extend(shape::opinion(scene));
+    opinions.said.extend(known.beside);
     opinions.said.extend(known.bait);
     opinions.is_cut = opinions.said.len() >= OPINIONS_MAX;
     opinions
-}
-
-fn small_fee(leg: usize, amount: U256) -> Opinion {
-    let mut explains = Shares::default();
-    explains.push(leg, amount, Tie::Stated);
-    let fee = Opinion::new(Source::Shape, "shape/fee", Category::FeePayment, Strength::Verified, explains);
-    Opinion { role: Role::Fee, ..fee }
 }
 
 /// What moved with an account that a pack lists as one where a plain transfer is an action.
@@ -134,23 +138,22 @@ fn transfers<'a>(
     scene: &'a SolanaScene<'_>,
     rules: &'a Rules,
     known: &'a PackMatches<'_>,
-    left: &'a [U256],
 ) -> impl Iterator<Item = Opinion> + use<'a> {
     // With nothing beside it, what would be a fee is what the transaction is about: coin is given for a service.
-    let is_alone = known.is_nothing() && left.iter().all(U256::is_zero);
+    let is_alone = known.is_nothing() && known.left.iter().all(U256::is_zero) && is_plumbing_only(scene, rules);
     known.transfers.iter().map(move |transfer| {
         let ListedTransfer { leg, amount, pack, rule } = transfer;
         let means = if is_alone { Category::Payment } else { rule.means };
-        let mut explains = Shares::default();
-        if transfer.is_fee() {
-            explains.push(*leg, *amount, Tie::Stated);
+        let explains = if transfer.is_fee() {
+            Shares::one(*leg, *amount, Tie::Stated)
         } else {
             // What is left beside it is the rent of the account that receives it.
-            explains = rent_of(scene, left);
+            let mut explains = rent_of(scene, &known.left);
             if !explains.contains(*leg) {
                 explains.push(*leg, *amount, Tie::Linked);
             }
-        }
+            explains
+        };
         Opinion {
             protocol: rules.protocol(*pack),
             role: means.meaning().role,
@@ -174,7 +177,8 @@ fn linked(amounts: impl Iterator<Item = U256>) -> Shares {
 }
 
 /// Only the standard programs ran: accounts were opened or closed, or something was handed over.
-fn plain(scene: &SolanaScene<'_>, rules: &Rules, known: &PackMatches<'_>, left: &[U256]) -> Option<Opinion> {
+fn plain(scene: &SolanaScene<'_>, rules: &Rules, known: &PackMatches<'_>) -> Option<Opinion> {
+    let left = known.left.as_slice();
     let is_only_fees = !left.is_empty() && left.iter().all(U256::is_zero);
     if !known.is_nothing() || is_only_fees || !is_plumbing_only(scene, rules) {
         return None;
@@ -238,6 +242,7 @@ fn moves_to_itself(scene: &SolanaScene<'_>) -> bool {
             let is_own = |account: &Key| scene.owners.get(account) == Some(&scene.wallet_key);
             is_own(from) && is_own(to) && *amount > 0
         }
+        InstructionEffect::Item { from, to, .. } => *from == scene.wallet_key && from == to,
         InstructionEffect::Minted { .. }
         | InstructionEffect::Burned { .. }
         | InstructionEffect::Opened { .. }
@@ -250,7 +255,7 @@ fn moves_to_itself(scene: &SolanaScene<'_>) -> bool {
 
 /// One asset for another through a program that no pack lists: a swap by its shape, and no stronger than that. Coin that only
 /// went into new accounts or to those who submit transactions, or came out of closed ones, is no side of an exchange.
-fn exchanged(scene: &SolanaScene<'_>, rules: &Rules, known: &PackMatches<'_>, left: &[U256]) -> Option<Opinion> {
+fn exchanged(scene: &SolanaScene<'_>, rules: &Rules, known: &PackMatches<'_>) -> Option<Opinion> {
     if !known.is_nothing() {
         return None;
     }
@@ -266,7 +271,7 @@ fn exchanged(scene: &SolanaScene<'_>, rules: &Rules, known: &PackMatches<'_>, le
     let is_inside = scene.flows.iter().all(|flow| flow.outer == only.outer || scene.is_small(flow));
     let is_bait = sides.iter().any(|leg| spam::is_bait(scene, rules, leg));
     (scene.acts && is_pair && !is_made && !may_be_else && is_inside && !is_bait)
-        .then(|| by_itself(left, Source::Shape, "shape/exchanged", Category::Swap))
+        .then(|| by_itself(&known.left, Source::Shape, "shape/exchanged", Category::Swap))
 }
 
 /// Of all that is left.

@@ -5,28 +5,45 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use alloy_primitives::U256;
 
-use super::instructions::{InstructionEffect, SYSTEM, TOKEN_RENT_LAMPORTS_MAX, WRAPPED_SOL};
+use super::inside::{Inside, Match, is_exchange};
+use super::instructions::RENT_LAMPORTS_MAX;
 use super::json::Instruction;
 use super::movements::Flow;
 use super::scene::SolanaScene;
 use super::{Key, instructions};
 use crate::asset::{Asset, Seen};
-use crate::category::{Category, Legs, Nature, Presence};
+use crate::category::{Category, Legs, Presence, Rank};
 use crate::legs::{Direction, LEGS_MAX, Leg, position};
 use crate::opinion::{Opinion, Source, Strength};
-use crate::role::Role;
 use crate::rules::solana::{InstructionRule, Weight};
 use crate::rules::{Holder, Rules, TransferRule};
 use crate::shares::{Shares, Tie};
 use crate::sources::{OPINIONS_MAX, Opinions};
 
-/// A rule of a pack that matches for the wallet, and the instruction that it matches.
-pub type Match<'a> = (&'a InstructionRule, &'a Instruction);
+/// The rules that match for the wallet, and what belongs to their instructions.
+#[derive(Default)]
+pub struct Matched<'a> {
+    pub rules: Vec<Match<'a>>,
+    pub inside: Inside,
+}
 
-/// `left` is what the legs come to without fees that packs know.
-pub fn opinions(scene: &SolanaScene<'_>, rules: &Rules, matched: &[Match<'_>], left: &[U256]) -> Opinions {
-    let is_unsettled = matched.iter().any(|(rule, _)| rule.unsettled);
+impl<'a> Matched<'a> {
+    pub fn of(scene: &'a SolanaScene<'_>, rules: &'a Rules) -> Self {
+        let matched = matches(scene, rules);
+        Self { inside: Inside::of(scene, rules, &matched), rules: matched }
+    }
+
+    /// Something was exchanged, and nothing else was done.
+    fn is_exchange(&self) -> bool {
+        !self.rules.is_empty() && is_exchange(&self.rules)
+    }
+}
+
+/// `left` is what the legs come to without fees and rent.
+pub fn opinions(scene: &SolanaScene<'_>, rules: &Rules, matched: &Matched<'_>, left: &[U256]) -> Opinions {
     let is_mixed = is_mixed(scene, rules, matched);
+    let matched = matched.rules.as_slice();
+    let is_unsettled = matched.iter().any(|(rule, _)| rule.unsettled);
     let categories: BTreeSet<Category> = matched.iter().map(|(rule, _)| rule.means).collect();
     let matched_outer: BTreeSet<usize> = matched.iter().map(|(_, instruction)| instruction.outer).collect();
     let is_clean = is_clean(scene, rules);
@@ -45,8 +62,6 @@ pub fn opinions(scene: &SolanaScene<'_>, rules: &Rules, matched: &[Match<'_>], l
                 scene.is_deposit(leg)
             } else if rule.means.moves_nothing() {
                 scene.is_rent(leg)
-            } else if rule.means == Category::NftMint && scene.is_only_rent(leg) {
-                false
             } else {
                 let is_cost = is_clean && scene.is_rent(leg);
                 is_cost || (is_its_own && fits(rule.means, leg))
@@ -57,48 +72,65 @@ pub fn opinions(scene: &SolanaScene<'_>, rules: &Rules, matched: &[Match<'_>], l
         }
         claim(rules, rule, instruction, explains)
     });
-    let mut said: Vec<Opinion> = claims.collect();
-    said.extend(mint_rent(scene, matched, left));
-    Opinions { said, is_cut: false, is_unsettled, is_mixed }
+    Opinions { said: claims.collect(), is_cut: false, is_unsettled, is_mixed }
 }
 
-/// Whoever mints for nothing still pays for the accounts that the item is kept in.
-fn mint_rent(scene: &SolanaScene<'_>, matched: &[Match<'_>], left: &[U256]) -> Option<Opinion> {
-    let (_, instruction) = matched.iter().find(|(rule, _)| rule.means == Category::NftMint)?;
-    let (at, _) = scene.legs.iter().enumerate().find(|(_, leg)| scene.is_only_rent(leg))?;
-    let mut explains = Shares::default();
-    explains.push(at, *left.get(at)?, Tie::Stated);
-    let rent = Opinion::new(Source::Shape, "solana/rent", Category::FeePayment, Strength::Verified, explains);
-    Some(Opinion { role: Role::Fee, at: Some(Seen::Instruction(instruction.outer)), ..rent })
+/// What went into accounts that were made on the way, and what came back out of those that are gone, is no part of what was given, paid or earned.
+pub fn rent(scene: &SolanaScene<'_>, matched: &Matched<'_>, left: &[U256]) -> Option<Opinion> {
+    // What only prepares something is about the accounts themselves.
+    let is_for_accounts =
+        |(rule, _): &Match<'_>| rule.means.moves_nothing() || rule.means.meaning().rank >= Rank::Account;
+    let (rule, instruction) = matched.rules.first().filter(|_| !matched.rules.iter().any(is_for_accounts))?;
+    // Without what it is about there is nothing that the rent could be beside.
+    let is_beside = |leg: &Leg| scene.legs.len() > 1 || rule.means.meaning().way.is_none_or(|way| way == leg.direction);
+    let (at, leg) = scene.legs.iter().enumerate().find(|(_, leg)| leg.asset == Asset::Native && is_beside(leg))?;
+    let left = *left.get(at)?;
+    let (category, amount) = match leg.direction {
+        Direction::Out => (Category::AccountOpen, rent_paid(scene, matched, leg, left)),
+        Direction::In => (Category::AccountClose, rent_set_free(scene, leg).filter(|rent| *rent < left)?),
+    };
+    let explains = Shares::one(at, amount, Tie::Stated);
+    let rent = Opinion::new(Source::Shape, "solana/rent", category, Strength::Verified, explains);
+    let is_rent = !amount.is_zero() && amount <= U256::from(RENT_LAMPORTS_MAX);
+    is_rent.then_some(Opinion { at: Some(Seen::Instruction(instruction.outer)), ..rent })
+}
+
+fn rent_paid(scene: &SolanaScene<'_>, matched: &Matched<'_>, leg: &Leg, left: U256) -> U256 {
+    // Whoever mints for nothing still pays for the accounts that the item is kept in.
+    let is_mint = matched.rules.iter().any(|(rule, _)| rule.means == Category::NftMint);
+    if scene.is_only_rent(leg) && (is_mint || gives_tokens(scene)) {
+        return left;
+    }
+    Some(U256::from(scene.rent_paid)).filter(|rent| *rent < left).unwrap_or_default()
+}
+
+/// Coin that no instruction moved, where it is just what lay in one account that is gone, or in all of them.
+fn rent_set_free(scene: &SolanaScene<'_>, leg: &Leg) -> Option<U256> {
+    let unseen = leg.amount.checked_sub(scene.seen(leg)?)?;
+    let rents = || scene.rents_set_free.iter().map(|rent| U256::from(*rent));
+    let is_all = unseen == rents().fold(U256::ZERO, U256::saturating_add);
+    (is_all || rents().any(|rent| rent == unseen)).then_some(unseen)
+}
+
+fn gives_tokens(scene: &SolanaScene<'_>) -> bool {
+    scene.legs.iter().any(|leg| leg.direction == Direction::Out && leg.asset != Asset::Native)
 }
 
 /// Small coin that left beside an exchange for somebody who has no part in it: the fee of whoever brought it about, or saw to it that it was
 /// included.
-pub fn small_fees(scene: &SolanaScene<'_>, rules: &Rules, matched: &[Match<'_>], left: &[U256]) -> Vec<(usize, U256)> {
-    let is_exchange = |(rule, _): &Match<'_>| rule.means.meaning().nature == Nature::Exchange;
-    let Some(at) = position(&scene.legs, Direction::Out, Asset::Native) else { return Vec::new() };
+pub fn small_fees(scene: &SolanaScene<'_>, rules: &Rules, matched: &Matched<'_>, left: &[U256]) -> Vec<Opinion> {
     let is_coin = |flow: &&Flow| !flow.comes_in && flow.asset == Asset::Native && scene.is_small(flow);
-    let is_known = |flow: &&Flow| takes_fee(scene, rules, &flow.party, (Direction::Out, flow.asset));
-    let mut small = scene.flows.iter().filter(is_coin).filter(|flow| !is_known(flow)).peekable();
-    if matched.is_empty() || !matched.iter().all(is_exchange) || small.peek().is_none() {
+    let is_beside = |flow: &&Flow| !matched.inside.has_part(flow) && !is_known_fee(scene, rules, flow);
+    let place = position(&scene.legs, Direction::Out, Asset::Native).filter(|_| matched.is_exchange());
+    let Some((at, left)) = place.and_then(|at| Some((at, left.get(at)?))) else { return Vec::new() };
+    let small = scene.flows.iter().filter(is_coin).filter(is_beside);
+    let fees: Vec<U256> = small.map(|flow| U256::from(flow.amount)).collect();
+    // Where nothing is left for the exchange, they are what it is about.
+    let sum = fees.iter().fold(U256::ZERO, |sum, fee| sum.saturating_add(*fee));
+    if sum > *left || (sum == *left && !gives_tokens(scene)) {
         return Vec::new();
     }
-    let inside = Inside::of(scene, rules, matched);
-    let made: BTreeSet<Key> = opened(scene).collect();
-    let outside = small.filter(|flow| !inside.did(flow) && !inside.takes(flow) && !made.contains(&flow.account));
-    let fees: Vec<U256> = outside.map(|flow| U256::from(flow.amount)).collect();
-    let sum = fees.iter().fold(U256::ZERO, |sum, fee| sum.saturating_add(*fee));
-    // Where nothing is left for the exchange, they are what it is about.
-    let is_beside = left.get(at).is_some_and(|left| sum < *left);
-    if is_beside { fees.into_iter().map(|fee| (at, fee)).collect() } else { Vec::new() }
-}
-
-/// Accounts that were made here for tokens, but for those that only wrap coin.
-fn opened<'a>(scene: &'a SolanaScene<'_>) -> impl Iterator<Item = Key> + 'a {
-    scene.done.iter().filter_map(|(_, done)| match done {
-        InstructionEffect::Opened { account, mint, .. } => (*mint != WRAPPED_SOL).then_some(*account),
-        _ => None,
-    })
+    fees.into_iter().map(|fee| Opinion::fee("shape/fee", at, fee, Strength::Verified)).collect()
 }
 
 /// Its instructions do not tell the purpose of a transaction: the standard programs, and those that packs call quiet.
@@ -123,24 +155,16 @@ pub fn takes_fee(
     fitting.next().is_some_and(|(_, rule)| rule.means == Category::FeePayment)
 }
 
+fn is_known_fee(scene: &SolanaScene<'_>, rules: &Rules, flow: &Flow) -> bool {
+    !flow.comes_in && takes_fee(scene, rules, &flow.party, (Direction::Out, flow.asset))
+}
+
 /// The rules that match for the wallet. Within an outer instruction only those at the shallowest depth at which one matches: what a
 /// program calls is part of what that program does.
-pub fn matches<'a>(scene: &'a SolanaScene<'_>, rules: &'a Rules) -> Vec<Match<'a>> {
-    let all = &scene.facts.transaction.instructions;
+fn matches<'a>(scene: &'a SolanaScene<'_>, rules: &'a Rules) -> Vec<Match<'a>> {
     let mut found: Vec<Match<'a>> = Vec::new();
-    for instruction in all {
-        let mut matching = rules.solana.instructions(instruction);
-        matching.retain(|rule| acts_for_wallet(scene, rule, instruction) && is_plausible(scene, rule.means));
-        let is_special = matching.iter().any(|rule| !rule.same.is_empty());
-        matching.retain(|rule| is_special != rule.same.is_empty());
-        // What pays out may pay out nothing, and then it was only a call.
-        let is_call = |rule: &InstructionRule| rule.means == Category::ContractCall;
-        let needs_legs = |rule: &InstructionRule| !rule.unseen && rule.means.meaning().legs != Legs::Any;
-        if matching.iter().any(|rule| is_call(rule)) && matching.iter().any(|rule| needs_legs(rule)) {
-            let is_still = scene.legs.is_empty();
-            matching.retain(|rule| if is_still { !needs_legs(rule) } else { !is_call(rule) });
-        }
-        found.extend(matching.into_iter().map(|rule| (rule, instruction)));
+    for instruction in &scene.facts.transaction.instructions {
+        found.extend(of_instruction(scene, rules, instruction).into_iter().map(|rule| (rule, instruction)));
     }
     let weightiest = found.iter().map(|(rule, _)| rule.weight).max();
     found.retain(|(rule, _)| Some(rule.weight) == weightiest);
@@ -154,6 +178,22 @@ pub fn matches<'a>(scene: &'a SolanaScene<'_>, rules: &'a Rules) -> Vec<Match<'a
     }
     found.retain(|(_, instruction)| shallowest.get(&instruction.outer) == Some(&instruction.depth));
     found
+}
+
+/// The rules that match one instruction for the wallet.
+fn of_instruction<'a>(scene: &SolanaScene<'_>, rules: &'a Rules, asked: &Instruction) -> Vec<&'a InstructionRule> {
+    let mut matching = rules.solana.instructions(asked);
+    matching.retain(|rule| acts_for_wallet(scene, rule, asked) && is_plausible(scene, rule.means));
+    let is_special = matching.iter().any(|rule| !rule.same.is_empty());
+    matching.retain(|rule| is_special != rule.same.is_empty());
+    // What pays out may pay out nothing, and then it was only a call.
+    let is_call = |rule: &InstructionRule| rule.means == Category::ContractCall;
+    let needs_legs = |rule: &InstructionRule| !rule.unseen && rule.means.meaning().legs != Legs::Any;
+    if matching.iter().any(|rule| is_call(rule)) && matching.iter().any(|rule| needs_legs(rule)) {
+        let is_still = scene.legs.is_empty();
+        matching.retain(|rule| if is_still { !needs_legs(rule) } else { !is_call(rule) });
+    }
+    matching
 }
 
 /// A buyer of an NFT sends none, and has a leg for it or for its price; a seller receives none.
@@ -219,95 +259,14 @@ fn fits(category: Category, leg: &Leg) -> bool {
 
 /// Whether something moved between the wallet and somebody who has no part in what a rule matches. Fees that packs know and accounts made for the
 /// purpose do not count; nor, of an exchange, which is taxed whole, what is too little to be one of its own: tips and integrators' fees.
-fn is_mixed(scene: &SolanaScene<'_>, rules: &Rules, matched: &[Match<'_>]) -> bool {
-    if matched.is_empty() {
+fn is_mixed(scene: &SolanaScene<'_>, rules: &Rules, matched: &Matched<'_>) -> bool {
+    if matched.rules.is_empty() {
         return false;
     }
-    let inside = Inside::of(scene, rules, matched);
-    let is_exchange = matched.iter().all(|(rule, _)| rule.means.meaning().nature == Nature::Exchange);
-    let is_fee = |flow: &Flow| !flow.comes_in && takes_fee(scene, rules, &flow.party, (Direction::Out, flow.asset));
-    let opened: LazyCell<BTreeSet<Key>, _> = LazyCell::new(|| opened(scene).collect());
-    // What somebody else's account was made with.
-    let is_rent = |flow: &Flow| {
-        !flow.comes_in
-            && flow.asset == Asset::Native
-            && flow.amount <= TOKEN_RENT_LAMPORTS_MAX
-            && opened.contains(&flow.account)
-    };
-    scene.handed_over.iter().any(|account| !inside.given.contains(account))
-        || scene.flows.iter().any(|flow| {
-            let is_trifle = is_exchange && scene.is_small(flow);
-            !inside.did(flow) && !is_trifle && !inside.takes(flow) && !is_rent(flow) && !is_fee(flow)
-        })
-}
-
-/// What belongs to the instructions that rules match.
-struct Inside {
-    /// Positions among all instructions: they, and what they call.
-    called: BTreeSet<usize>,
-    /// Outer instructions of programs that packs list: all of each.
-    outer: BTreeSet<usize>,
-    /// Accounts that they use. One that only rides along is used by nothing that they call.
-    parties: BTreeSet<Key>,
-    /// Accounts that they are given, used or not.
-    given: BTreeSet<Key>,
-    /// Those of instructions that call nothing. Such a program may find what the wallet paid into an account of its own before; it makes nobody pay.
-    filled: BTreeSet<Key>,
-}
-
-impl Inside {
-    fn of(scene: &SolanaScene<'_>, rules: &Rules, matched: &[Match<'_>]) -> Self {
-        let all = &scene.facts.transaction.instructions;
-        let packs: BTreeSet<usize> = matched.iter().map(|(rule, _)| rule.pack).collect();
-        let is_of_them = |program: &Key| rules.solana.holders(program).any(|holder| packs.contains(&holder.pack));
-        let is_listed = |program: &Key| rules.solana.holders(program).next().is_some();
-        let matched_outer: BTreeSet<usize> = matched.iter().map(|(_, instruction)| instruction.outer).collect();
-        let is_exchange = matched.iter().all(|(rule, _)| rule.means.meaning().nature == Nature::Exchange);
-        // An unknown program may call a known one and pay beside it. What it makes of an exchange is part of the exchange.
-        let is_whole = |instruction: &&Instruction| {
-            let is_matched = matched_outer.contains(&instruction.outer);
-            is_of_them(&instruction.program) || (is_matched && (is_exchange || is_listed(&instruction.program)))
-        };
-        let outermost = all.iter().filter(|instruction| instruction.depth == 1);
-        let outer = outermost.filter(is_whole).map(|instruction| instruction.outer).collect();
-        let (mut called, mut parties) = (BTreeSet::new(), BTreeSet::new());
-        let (mut given, mut filled) = (BTreeSet::new(), BTreeSet::new());
-        // Accounts that are made for a program are its own, whether or not it calls anything.
-        let programs: BTreeSet<Key> = matched.iter().map(|(_, instruction)| instruction.program).collect();
-        let made = all.iter().filter_map(instructions::created_for).filter(|(_, owner)| programs.contains(owner));
-        parties.extend(made.map(|(account, _)| account));
-        let is_one: BTreeSet<*const Instruction> = matched.iter().map(|(_, one)| std::ptr::from_ref(*one)).collect();
-        let matched = all.iter().enumerate().filter(|(_, one)| is_one.contains(&std::ptr::from_ref(*one)));
-        for (at, instruction) in matched {
-            let next = all.iter().enumerate().skip(at.saturating_add(1));
-            let below: Vec<(usize, &Instruction)> = next
-                .take_while(|(_, other)| other.outer == instruction.outer && other.depth > instruction.depth)
-                .collect();
-            called.insert(at);
-            called.extend(below.iter().map(|(at, _)| *at));
-            if below.is_empty() {
-                filled.extend(instruction.accounts.iter().copied());
-            }
-            parties.extend(below.iter().flat_map(|(_, other)| &other.accounts).copied());
-            given.extend(instruction.accounts.iter().copied());
-        }
-        // It is named wherever something is made, and stands for whoever mints or burns.
-        parties.remove(&SYSTEM);
-        filled.remove(&SYSTEM);
-        Self { called, outer, parties, given, filled }
-    }
-
-    /// Whether the other side of the flow has a part in them. An NFT is often put into escrow first, by an instruction of its own.
-    fn takes(&self, flow: &Flow) -> bool {
-        let is_escrow = flow.asset.is_nft() && !flow.comes_in;
-        let accounts = if is_escrow { &self.given } else { &self.parties };
-        let is_one = |accounts: &BTreeSet<Key>| accounts.contains(&flow.account) || accounts.contains(&flow.party);
-        is_one(accounts) || !flow.comes_in && is_one(&self.filled)
-    }
-
-    fn did(&self, flow: &Flow) -> bool {
-        self.called.contains(&flow.at) || self.outer.contains(&flow.outer)
-    }
+    let inside = &matched.inside;
+    let is_trifle = |flow: &Flow| matched.is_exchange() && scene.is_small(flow);
+    let is_beside = |flow: &Flow| !is_trifle(flow) && !inside.has_part(flow) && !is_known_fee(scene, rules, flow);
+    scene.handed_over.iter().any(|account| !inside.is_given(account)) || scene.flows.iter().any(is_beside)
 }
 
 fn claim(rules: &Rules, rule: &InstructionRule, instruction: &Instruction, explains: Shares) -> Opinion {

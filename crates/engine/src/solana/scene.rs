@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use alloy_primitives::U256;
 
-use super::instructions::{self, InstructionEffect, TIP_LAMPORTS_MAX};
+use super::instructions::{self, InstructionEffect, RENT_LAMPORTS_MAX, TIP_LAMPORTS_MAX};
 use super::json::{Instruction, SolanaTransaction};
 use super::movements::{Flow, Ledger, Rent};
 use super::{Key, SolanaFacts};
@@ -36,10 +36,14 @@ pub struct SolanaScene<'a> {
     pub rents: (u64, u64),
     /// The same of accounts of any size: a program's own are large.
     pub deposits: (u64, u64),
+    /// What the wallet paid into accounts made here, but for its own token accounts.
+    pub put_into_accounts: u64,
+    /// How much of that is just the rent of accounts of their size, but for token accounts.
+    pub rent_paid: u64,
+    /// The rent of each account that is gone, but for token accounts.
+    pub rents_set_free: Vec<u64>,
 }
 
-/// The largest accounts that protocols open for a user, such as positions with many bins, keep less.
-const RENT_LAMPORTS_MAX: u64 = 100_000_000;
 /// An integrator takes at most one part in this many of what moved.
 const FEE_SHARE: u64 = 50;
 
@@ -55,13 +59,18 @@ impl SolanaScene<'_> {
 
     /// Whether instructions that are read moved all of this leg.
     pub fn is_seen(&self, leg: &Leg) -> bool {
+        self.seen(leg) == Some(leg.amount)
+    }
+
+    /// How much instructions that are read moved of this leg, net; `None` where that is the other way.
+    pub fn seen(&self, leg: &Leg) -> Option<U256> {
         let sum = |comes_in| {
             let flows = self.flows.iter().filter(|flow| flow.asset == leg.asset && flow.comes_in == comes_in);
             flows.fold(0_u64, |sum, flow| sum.saturating_add(flow.amount))
         };
         let (incoming, out) = (sum(true), sum(false));
         let net = if leg.direction == Direction::In { incoming.checked_sub(out) } else { out.checked_sub(incoming) };
-        net.is_some_and(|net| leg.amount == U256::from(net))
+        net.map(U256::from)
     }
 
     /// Whether the coin of this leg may all be rent and tips.
@@ -71,8 +80,8 @@ impl SolanaScene<'_> {
 
     /// Whether all of the leg went into accounts that were made here.
     pub fn is_only_rent(&self, leg: &Leg) -> bool {
-        let (made, _) = self.rents;
-        leg.asset == Asset::Native && leg.direction == Direction::Out && leg.amount <= U256::from(made)
+        let is_coin = leg.asset == Asset::Native && leg.direction == Direction::Out;
+        is_coin && leg.amount <= U256::from(self.put_into_accounts)
     }
 
     /// The same where programs are deployed, whose accounts are as large as they are.
@@ -186,6 +195,11 @@ pub fn read<'a>(
         given_up: OnceCell::new(),
     };
     let rents = ledger.as_ref().map_or_else(Vec::new, |ledger| ledger.rents(wallet));
+    // Nothing is asked of rent where no coin moved that way.
+    let of_coin = |way| ledger.as_ref().filter(|_| position(&scene.legs, way, Asset::Native).is_some());
+    let put_into_accounts = of_coin(Direction::Out).map_or(0, |ledger| ledger.put_into_accounts(wallet));
+    let rent_paid = of_coin(Direction::Out).map_or(0, |ledger| ledger.rent_paid(wallet));
+    let rents_set_free = of_coin(Direction::In).map_or_else(Vec::new, Ledger::rents_set_free);
     let handed_over = ledger.as_ref().map_or_else(Vec::new, |ledger| ledger.handed_over(wallet));
     let (owners, done) = ledger.map_or_else(Default::default, |ledger| (ledger.owners, ledger.done));
     Ok(SolanaScene {
@@ -196,6 +210,9 @@ pub fn read<'a>(
         handed_over,
         flows,
         owners,
+        put_into_accounts,
+        rent_paid,
+        rents_set_free,
         rents: sums(&rents, RENT_LAMPORTS_MAX),
         deposits: sums(&rents, u64::MAX),
         done,

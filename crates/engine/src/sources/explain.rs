@@ -333,9 +333,11 @@ fn nearest(scene: &EvmScene<'_>, direction: Direction, event: usize, taken: LegS
     minted.filter_map(|(at, _)| Some((distance(at)?, at))).min().map(|(_, at)| at)
 }
 
-/// What is left of the leg when the amount is one of the movements behind it; else all of it.
+/// Of what came in, what is left when the amount is one of the movements behind it; else all of it. Of what went out, what was given beyond what
+/// counts.
 fn beyond(scene: &EvmScene<'_>, (at, leg): (usize, &Leg), amount: U256) -> U256 {
-    if is_exactly(scene, (at, leg), amount) { leg.amount.saturating_sub(amount) } else { leg.amount }
+    let is_given = leg.direction == Direction::Out;
+    if is_given || is_exactly(scene, (at, leg), amount) { leg.amount.saturating_sub(amount) } else { leg.amount }
 }
 
 /// The leg, one of the movements behind it, or the native coin and its wrapper together come to this amount.

@@ -170,10 +170,12 @@ pub fn is_for_perspective(scene: &EvmScene<'_>, who: &[Who], words: &impl Words)
     })
 }
 
-/// Whether all that is paid is burned: shares in the lender's pool, and not what was lent.
+/// Whether all that is paid is burned, and a token of its own marks the debt: shares in the lender's pool, and not what was lent. A coin that its own
+/// issuer lends is burned as well, and no token marks that.
 fn is_of_shares(out: &[LegSpec]) -> bool {
-    let mut paid = out.iter().filter(|spec| spec.what != LegSubject::Debt).peekable();
-    paid.peek().is_some() && paid.all(|spec| spec.what == LegSubject::Minted)
+    let (debt, mut paid): (Vec<&LegSpec>, Vec<&LegSpec>) = out.iter().partition(|spec| spec.what == LegSubject::Debt);
+    paid.retain(|spec| spec.what != LegSubject::Minted);
+    !debt.is_empty() && debt.len() < out.len() && paid.is_empty()
 }
 
 /// What crosses a bridge, where the words name both sides of it: two assets of different families are an exchange.

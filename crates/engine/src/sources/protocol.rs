@@ -10,7 +10,7 @@ use super::matched::{LogWords, Matched, OtherLog, holds, is_for_perspective, is_
 use super::readers;
 use super::trust::trust;
 use super::{OPINIONS_LIKELY, OPINIONS_MAX};
-use crate::asset::{Account, Asset, Movement};
+use crate::asset::{Account, Asset};
 use crate::category::Category;
 use crate::evm::erc20::TRANSFER;
 use crate::evm::json::Log;
@@ -22,7 +22,7 @@ use crate::opinion::{Opinion, Source, Strength};
 use crate::role::Role;
 use crate::rules::compile::{ActorRule, EventRule, RulePlace};
 use crate::rules::reader::Reader;
-use crate::rules::{Rules, TransferRule};
+use crate::rules::{Holder, Rules, TransferRule};
 use crate::scene::{Accrual, Outcome};
 use crate::shares::{Shares, Tie};
 
@@ -100,8 +100,7 @@ pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> (Vec<Opinion>, bool) {
 /// What the wallet's balance of a token grew by.
 fn accrued(scene: &EvmScene<'_>, rules: &Rules, accrual: &Accrual) -> Option<Opinion> {
     let leg = position(&scene.legs, Direction::In, accrual.asset)?;
-    let mut explains = Shares::default();
-    explains.push(leg, accrual.amount, Tie::Accrued);
+    let explains = Shares::one(leg, accrual.amount, Tie::Accrued);
     let said = Opinion::new(Source::Protocol, accrual.rule.clone(), accrual.means, accrual.strength, explains);
     let protocol = (accrual.strength == Strength::Verified).then(|| rules.protocol(accrual.pack)).flatten();
     Some(Opinion { protocol, role: accrual.means.meaning().role, at: Some(accrual.at), ..said })
@@ -110,8 +109,7 @@ fn accrued(scene: &EvmScene<'_>, rules: &Rules, accrual: &Accrual) -> Option<Opi
 /// The part of a repayment that its debt's token states to be interest: a cost of the loan, and no part of what was borrowed.
 fn interest_paid(scene: &EvmScene<'_>, rules: &Rules, paid: &Accrual) -> Option<Opinion> {
     let leg = position(&scene.legs, Direction::Out, paid.asset)?;
-    let mut explains = Shares::default();
-    explains.push(leg, paid.amount, Tie::Stated);
+    let explains = Shares::one(leg, paid.amount, Tie::Stated);
     let said = Opinion::new(Source::Protocol, paid.rule.clone(), paid.means, paid.strength, explains);
     Some(Opinion { protocol: rules.protocol(paid.pack), role: Role::Fee, at: Some(paid.at), ..said })
 }
@@ -133,6 +131,7 @@ fn naming(scene: &EvmScene<'_>) -> BTreeSet<(B256, B256)> {
 fn transfers(scene: &EvmScene<'_>, rules: &Rules, max: usize) -> Vec<Opinion> {
     let wallet = Account::from(scene.perspective);
     let is_by_stranger = calls_stranger(scene);
+    let passed_on = LazyCell::new(|| coin_by_sender(scene));
     let mut found = Vec::new();
     for m in scene.movements.iter().filter(|m| (m.from == wallet) != (m.to == wallet) && scene.is_listed(m.asset)) {
         let (direction, other) = if m.from == wallet { (Direction::Out, m.to) } else { (Direction::In, m.from) };
@@ -143,31 +142,31 @@ fn transfers(scene: &EvmScene<'_>, rules: &Rules, max: usize) -> Vec<Opinion> {
         // What a stranger's contract does for the wallet with an exchange's account may be a payment.
         let owners = |other| if is_by_stranger { &[] } else { scene.known.owners(other) };
         let known = |other| scene.known.holders(other).iter().chain(owners(other));
-        let direct = other.evm().map(known).into_iter().flatten().map(|holder| (holder, false));
-        let beyond = passed_whole(scene, m).map(known).into_iter().flatten().map(|holder| (holder, true));
-        for (holder, is_beyond) in direct.chain(beyond) {
-            let is_told = |rule: &&TransferRule| !is_beyond || rule.means == Category::FeePayment;
-            let fits = |rule: &&TransferRule| rule.fits(direction, m.asset, scene.block) && is_told(rule);
-            let rows = rules.transfers(holder.pack, &holder.role).iter().filter(fits);
-            let Some(at) = position(&scene.legs, direction, m.asset) else { continue };
-            found.extend(rows.map(|rule| transfer(rules, rule, holder.pack, at, m.amount)));
-            if found.len() >= max {
-                found.truncate(max);
-                return found;
-            }
+        let Some(at) = position(&scene.legs, direction, m.asset) else { continue };
+        let said = |holder: &Holder| {
+            let rows = rules.transfers(holder.pack, &holder.role).iter();
+            let fitting = rows.filter(|rule| rule.fits(direction, m.asset, scene.block));
+            fitting.map(|rule| transfer(rules, rule, holder.pack, at, m.amount)).collect::<Vec<_>>()
+        };
+        found.extend(other.evm().map(known).into_iter().flatten().flat_map(said));
+        // A bot's own contract passes on to whoever built the block just as much as it was given.
+        let is_given = direction == Direction::Out && m.asset == Asset::Native;
+        let is_unknown = |through: &Address| is_given && scene.known.holders(*through).is_empty();
+        let through = other.evm().filter(is_unknown).and_then(|through| passed_on.get(&(through, m.amount)));
+        let beyond = through.map(|last| known(*last)).into_iter().flatten().flat_map(said);
+        found.extend(beyond.filter(|said| said.category == Category::FeePayment));
+        if found.len() >= max {
+            found.truncate(max);
+            break;
         }
     }
     found
 }
 
-/// Who got the coin that the wallet gave to a contract of which nothing is known, where it passed on just so much: whoever built the block, of a bot's
-/// own contract.
-fn passed_whole(scene: &EvmScene<'_>, m: &Movement) -> Option<Address> {
-    let is_given = m.asset == Asset::Native && m.from == Account::from(scene.perspective);
-    let through = m.to.evm().filter(|through| is_given && scene.known.holders(*through).is_empty())?;
-    let is_passed =
-        |one: &&Movement| one.asset == Asset::Native && one.from == Account::from(through) && one.amount == m.amount;
-    scene.movements.iter().find(is_passed)?.to.evm()
+/// Who got so much coin of whom first.
+fn coin_by_sender(scene: &EvmScene<'_>) -> BTreeMap<(Address, U256), Address> {
+    let coin = scene.movements.iter().rev().filter(|m| m.asset == Asset::Native);
+    coin.filter_map(|m| Some(((m.from.evm()?, m.amount), m.to.evm()?))).collect()
 }
 
 /// Whether the wallet called a contract of which nothing is known.
@@ -178,8 +177,7 @@ fn calls_stranger(scene: &EvmScene<'_>) -> bool {
 }
 
 fn transfer(rules: &Rules, rule: &TransferRule, pack: usize, leg: usize, amount: U256) -> Opinion {
-    let mut explains = Shares::default();
-    explains.push(leg, amount, Tie::Stated);
+    let explains = Shares::one(leg, amount, Tie::Stated);
     Opinion {
         protocol: rules.protocol(pack),
         role: rule.means.meaning().role,
@@ -190,18 +188,22 @@ fn transfer(rules: &Rules, rule: &TransferRule, pack: usize, leg: usize, amount:
 
 /// A name for the protocol even where no rule decided: of a contract that some pack vouches for, the called one first, then
 /// those that log of the wallet; else of a protocol whose own event tells of the wallet, or carried its action; else of a token that only
-/// moved; else of the exchange whose wallet was called, which says least.
+/// moved; else of what the wallet itself is; else of the exchange whose wallet was called, which says least.
 pub fn named(scene: &EvmScene<'_>, rules: &Rules) -> Option<Arc<str>> {
     let logs = || scene.facts.receipt.logs.iter().take(LOGS_MAX);
     let wallet = scene.perspective.into_word();
     let of_wallet = |log: &&Log| log.topics.iter().skip(1).any(|topic| *topic == wallet);
     let is_act = |log: &&Log| log.topic0().is_some_and(|topic0| topic0 != TRANSFER && topic0 != APPROVAL);
-    let vouched = |log: &Log| name_of(scene, rules, log.address);
-    called(scene, rules)
+    // A wallet that is a contract itself is not what it deals with.
+    let is_own = |contract: Address| contract == scene.perspective;
+    let vouched = |log: &Log| name_of(scene, rules, log.address).filter(|_| !is_own(log.address));
+    let asked = called(scene, rules).filter(|_| !scene.facts.transaction.to.is_some_and(is_own));
+    asked
         .or_else(|| logs().filter(is_act).filter(of_wallet).find_map(vouched))
         .or_else(|| logs().filter(is_act).find_map(vouched))
         .or_else(|| logs().find_map(|log| by_own_event(scene, rules, log)))
         .or_else(|| logs().find_map(vouched))
+        .or_else(|| called(scene, rules))
         .or_else(|| {
             scene.known.owners(scene.facts.transaction.to?).iter().find_map(|holder| rules.protocol(holder.pack))
         })

@@ -53,8 +53,18 @@ fn is_share(scene: &Scene<'_>, leg: &Leg) -> bool {
 
 /// The same amount of the coin one way and of its wrapper the other, and the wrapper minted or burned it.
 fn is_wrap(scene: &Scene<'_>, sent: &Leg, got: &Leg) -> bool {
-    let both_native = scene.is_native(sent.asset) && scene.is_native(got.asset);
-    both_native && sent.amount == got.amount && (sent.minted_or_burned || got.minted_or_burned)
+    is_one_to_one(scene, sent, got) && (sent.minted_or_burned || got.minted_or_burned)
+}
+
+fn is_one_to_one(scene: &Scene<'_>, sent: &Leg, got: &Leg) -> bool {
+    scene.is_native(sent.asset) && scene.is_native(got.asset) && sent.amount == got.amount
+}
+
+/// The coin and its wrapper, one to one, and nothing else: no exchange, whichever router does it.
+pub fn wrapped(scene: &Scene<'_>) -> Option<Category> {
+    let [sent, got] = scene.legs.as_slice() else { return None };
+    let is_both_ways = sent.direction == Direction::Out && got.direction == Direction::In;
+    (is_both_ways && is_one_to_one(scene, sent, got)).then(|| wrap(sent).1)
 }
 
 fn wrap(sent: &Leg) -> (&'static str, Category) {

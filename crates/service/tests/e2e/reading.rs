@@ -34,7 +34,6 @@ const READINGS: &[(&str, &str, &str, &str)] = &[
     ("aave_withdraw", "collateral_withdraw non_taxable", "aEthWETH -> WETH", "Aave v3"),
     ("aave_flash_loan", "flash_loan non_taxable", "->", "Aave v3"),
     ("vault_deposit", "vault_deposit non_taxable", "dUSD -> dvUSD", ""),
-    ("vault_withdraw", "vault_withdraw non_taxable", "dvUSD -> dUSD", ""),
     ("nft_transfer", "nft_transfer non_taxable", "DBADGE ->", ""),
     ("erc1155_transfer", "nft_transfer non_taxable", "UNKNOWN ->", ""),
     ("erc1155_batch_transfer", "nft_transfer non_taxable", "UNKNOWN UNKNOWN ->", ""),
@@ -66,8 +65,9 @@ const READINGS: &[(&str, &str, &str, &str)] = &[
     ("usdc_imitation_receipt", "spam non_taxable", "-> USDC", ""),
 ];
 
-/// What strangers forge, and what only a person can tell: never an authoritative answer.
-const REVIEWED: &[&str] = &["forged_supply", "forged_swap", "fake_transfer"];
+/// What strangers forge, and what only a person can tell, such as what a vault that nobody vouches for pays beyond what it was given: never an
+/// authoritative answer.
+const REVIEWED: &[&str] = &["forged_supply", "forged_swap", "fake_transfer", "vault_withdraw"];
 
 /// Symbols, with the amount where the expectation states one.
 fn legs(side: &Value, with_amount: bool) -> String {
