@@ -20,6 +20,7 @@ use taxon_bench::recorded::{Recorded, Recording};
 use taxon_bench::service::{repository, scratch};
 
 /// The service's own.
+#[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

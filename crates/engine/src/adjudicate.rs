@@ -13,7 +13,7 @@ use crate::category::{Category, Legs, Rank};
 use crate::confidence::{self, Weighing};
 use crate::legs::{Direction, LEGS_MAX, Leg};
 use crate::on_the_way::kept_or_added;
-use crate::opinion::{Opinion, Source, Strength};
+use crate::opinion::{Opinion, Perhaps, Source, Strength};
 use crate::passed_on::{FEE_SHARE, passed_on};
 use crate::question::Question;
 use crate::role::Role;
@@ -185,12 +185,8 @@ fn accepted_claims(scene: &Scene<'_>, opinions: &[Opinion]) -> Vec<Opinion> {
     let whole = kept.iter().filter(|claim| is_whole(claim)).map(|claim| claim.opinion.strength).max();
     // A spam claim excludes every other claim.
     let is_spam = kept.iter().any(|claim| claim.opinion.category == Category::Spam);
-    // What accompanies another claim is part of what that one saw as one amount, where it states how much of it.
-    let is_stated = |claim: &Claim<'_>| {
-        is_accessory(claim.opinion) && claim.opinion.explains.iter().all(|share| share.tie == Tie::Stated)
-    };
     let stands_beside = |claim: &Claim<'_>, whole| {
-        claim.opinion.strength > whole || (claim.opinion.strength == whole && is_stated(claim))
+        claim.opinion.strength > whole || (claim.opinion.strength == whole && is_stated_accessory(claim.opinion))
     };
     kept.into_iter()
         .filter(|claim| !is_spam || claim.opinion.category == Category::Spam)
@@ -292,9 +288,9 @@ fn subject(o: &Opinion) -> Subject<'_> {
 }
 
 /// A total order over opinions, so that their order of arrival cannot matter. Of opinions that count once the strongest
-/// comes first, then the rule whose name sorts first.
-fn order(o: &Opinion) -> (Subject<'_>, Reverse<Strength>, &str) {
-    (subject(o), Reverse(o.strength), &o.rule)
+/// comes first, then one that tells what it may be instead, then the rule whose name sorts first.
+fn order(o: &Opinion) -> (Subject<'_>, Reverse<Strength>, Reverse<Option<Perhaps>>, &str) {
+    (subject(o), Reverse(o.strength), Reverse(o.perhaps), &o.rule)
 }
 
 /// What is only suggested never decides, and a category is asserted only with the legs it needs.
@@ -312,13 +308,14 @@ fn is_claim(scene: &Scene<'_>, opinion: &Opinion, is_bare: bool) -> bool {
     opinion.strength > Strength::Suggested && has_legs
 }
 
-/// Of two claims on one log, the one that explains strictly more is accepted.
+/// Of two claims on one log, the one that explains strictly more is accepted. A fee that the log states is a part of what it states as the whole.
 fn outdoes(other: &Claim<'_>, claim: &Claim<'_>) -> bool {
     let (other_said, said) = (other.opinion, claim.opinion);
     let same_log = other_said.at.is_some() && other_said.at == said.at;
     let legs = said.explains.legs();
     let more = legs.is_subset(other.full) && other_said.explains.legs() != legs;
-    same_log && more && other_said.strength >= said.strength
+    let is_part = said.role == Role::Fee && claim.full.is_empty() && is_stated_accessory(said);
+    same_log && more && !is_part && other_said.strength >= said.strength
 }
 
 /// A claim wholly covered by stronger ones adds nothing.
@@ -336,6 +333,11 @@ fn is_accessory(claim: &Opinion) -> bool {
         Role::Fee | Role::Interest | Role::Reward | Role::Refund => true,
         Role::Principal | Role::FlashBorrow | Role::FlashRepay | Role::BridgeOut | Role::BridgeIn | Role::Item => false,
     }
+}
+
+/// What accompanies another claim is part of what that one saw as one amount, where it states how much of it.
+fn is_stated_accessory(claim: &Opinion) -> bool {
+    is_accessory(claim) && claim.explains.iter().all(|share| share.tie == Tie::Stated)
 }
 
 /// A claim as strong as the principal that explains the same legs in full and has another nature.

@@ -122,7 +122,8 @@ fn token_leg(scene: &Scene<'_>, contract: Account, raw: U256, nft: Option<NftKin
     let known = scene.ground.token(contract);
     let text = |text: &Option<String>| text.as_deref().map(Token::clip).map(str::to_owned);
     let decimals = known.and_then(|token| token.decimals).filter(|_| nft.is_none());
-    let symbol = known.and_then(|token| text(&token.symbol)).unwrap_or_else(|| SYMBOL_UNKNOWN.to_owned());
+    let symbol = known.and_then(|token| text(&token.symbol)).filter(|symbol| !symbol.is_empty());
+    let symbol = symbol.unwrap_or_else(|| SYMBOL_UNKNOWN.to_owned());
     let is_collision = scene.ground.collides(&symbol, contract);
     AssetLeg {
         amount: Amount { raw, decimals }.text(),

@@ -66,6 +66,25 @@ pub struct Opinion {
     pub speaker: Option<Account>,
     /// Somebody else whose position it names, or who sent it from another chain or gets it there.
     pub whose: Option<Account>,
+    pub perhaps: Option<Perhaps>,
+}
+
+/// What a claim may be instead, as no log tells. The table of treatments says what that comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Perhaps {
+    /// Given by one person to another.
+    Gift,
+    /// For a loss, such as after a theft.
+    Compensation,
+    /// Not to be passed on, or sold, before a later day.
+    Locked,
+    /// Of fees that were paid before.
+    Rebate,
+}
+
+impl Perhaps {
+    pub const ALL: [Self; 4] = [Self::Gift, Self::Compensation, Self::Locked, Self::Rebate];
 }
 
 impl Opinion {
@@ -93,6 +112,7 @@ impl Opinion {
             is_repaid_otherwise: false,
             speaker: None,
             whose: None,
+            perhaps: None,
         }
     }
 

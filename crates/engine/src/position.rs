@@ -5,7 +5,7 @@ use crate::adjudicate::Reading;
 use crate::belief::is_only_word;
 use crate::category::Category;
 use crate::legs::{Direction, Leg};
-use crate::opinion::{Opinion, Strength};
+use crate::opinion::{Opinion, Perhaps, Strength};
 use crate::policy::Policy;
 use crate::question::Question;
 use crate::scene::Scene;
@@ -25,6 +25,7 @@ pub struct Circumstances {
     pub one_family: bool,
     pub repaid_otherwise: bool,
     pub only_word: bool,
+    pub perhaps: Option<Perhaps>,
 }
 
 /// The position taken, and the one not taken.
@@ -52,7 +53,8 @@ pub fn position<'a>(
     facts: Circumstances,
 ) -> Position<'a> {
     let row = treatments.row(category);
-    let default = default_position(row, facts);
+    let perhaps = facts.perhaps.and_then(|perhaps| treatments.perhaps(perhaps));
+    let default = default_position(row, facts, perhaps);
     // No policy makes untaxed what only a stranger says.
     let is_heard = |chosen: &Treatment| !facts.only_word || *chosen != Treatment::NonTaxable;
     let chosen = row.policy.and_then(|key| policy.chosen(key)).filter(is_heard);
@@ -71,11 +73,12 @@ pub fn position<'a>(
     }
 }
 
-fn default_position(row: &TreatmentRow, facts: Circumstances) -> Position<'_> {
+fn default_position<'a>(row: &'a TreatmentRow, facts: Circumstances, perhaps: Option<&'a Grey>) -> Position<'a> {
     let instead = row.instead.iter().find(|instead| holds(instead.when, facts));
     let (treatment, ledger_action) =
         instead.map_or((row.treatment, row.ledger_action), |instead| (instead.treatment, instead.ledger_action));
-    let shown = row.grey.as_ref().filter(|grey| grey.when.is_none_or(|condition| holds(condition, facts)));
+    let shown = row.grey.as_deref().filter(|grey| grey.when.is_none_or(|condition| holds(condition, facts)));
+    let shown = shown.or(perhaps.filter(|grey| grey.alternate.treatment != treatment));
     Position {
         treatment,
         ledger_action,
@@ -141,6 +144,7 @@ pub fn circumstances(
         one_family: any_claim(&|claim| claim.is_one_family),
         repaid_otherwise: any_claim(&|claim| claim.is_repaid_otherwise),
         only_word: any_claim(&|claim| is_only_word(scene, claim)),
+        perhaps: claim.map_or_else(|| reading.claims.iter().find_map(|claim| claim.perhaps), |claim| claim.perhaps),
     }
 }
 

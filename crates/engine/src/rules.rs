@@ -23,7 +23,7 @@ use alloy_primitives::map::{AddressMap, AddressSet, B256Map, B256Set, HashSet, S
 use alloy_primitives::{Address, B256, Selector};
 
 use compile::{AccrualRule, ActorRule, CallRule, EventRule, NftRule, ProofRule, RebaseRule, SupplyRule};
-use directory::Directory;
+use directory::{Directory, Holders};
 pub use families::{Crossing, Families};
 pub use file::EVERY_CHAIN;
 use file::{DepositRow, Derive, PackFile, TransferDirection};
@@ -38,6 +38,7 @@ use crate::asset::{Account, Asset};
 use crate::block::Block;
 use crate::category::Category;
 use crate::legs::Direction;
+use crate::opinion::Perhaps;
 
 /// Texts of the files that the build embeds, by their names without ending.
 pub(crate) mod embedded {
@@ -99,6 +100,7 @@ pub struct TransferRule {
     pub native: bool,
     /// Seconds since 1970, UTC.
     pub until: Option<i64>,
+    pub perhaps: Option<Perhaps>,
 }
 
 impl TransferRule {
@@ -195,8 +197,8 @@ pub struct Fault {
 
 /// What stands on every chain: kept once, however many chains there are.
 struct SharedAddresses {
-    contracts: Arc<AddressMap<Vec<Holder>>>,
-    accounts: Arc<AddressMap<Vec<Holder>>>,
+    contracts: Arc<Holders>,
+    accounts: Arc<Holders>,
 }
 
 impl ChainRules {

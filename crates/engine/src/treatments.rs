@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::category::{Bill, Category, Legs};
+use crate::opinion::Perhaps;
 use crate::policy::PolicyKey;
 use crate::rules::Fault;
 use crate::rules::embedded::TREATMENTS;
@@ -59,6 +60,8 @@ pub struct Treatments {
     pub as_of: String,
     pub authorities: Vec<Authority>,
     rows: BTreeMap<Category, TreatmentRow>,
+    /// What a rule says that a claim may be instead.
+    perhaps: BTreeMap<Perhaps, Grey>,
     /// What a category without a row comes to: loading refuses a table that lacks one.
     unknown: TreatmentRow,
     pub(crate) digest: [u8; 32],
@@ -133,6 +136,11 @@ impl Treatments {
             }
         }
         if faults.is_empty() { Ok(tables) } else { Err(faults) }
+    }
+
+    /// The grey area of what a claim may be instead.
+    pub fn perhaps(&self, perhaps: Perhaps) -> Option<&Grey> {
+        self.perhaps.get(&perhaps)
     }
 
     /// The embedded table of the house: the law of the United States.

@@ -8,7 +8,7 @@ use crate::role::Role;
 use crate::shares::LegSet;
 
 /// The opinions, with those that are of what is somebody else's as transfers. One that names nobody is of whom another names that says the
-/// same of the same legs.
+/// same of the same legs, or of none.
 pub fn between_people(mut opinions: Vec<Opinion>, own_wallets: &[Account]) -> Vec<Opinion> {
     if opinions.iter().all(|opinion| opinion.whose.is_none()) {
         return opinions;
@@ -19,8 +19,10 @@ pub fn between_people(mut opinions: Vec<Opinion>, own_wallets: &[Account]) -> Ve
         .filter(|(.., other)| !own_wallets.contains(other))
         .collect();
     for opinion in &mut opinions {
+        let explained = opinion.explains.legs();
+        // One that explains nothing tells of the whole.
         let is_same = |(category, legs, _): &&(Category, LegSet, Account)| {
-            *category == opinion.category && opinion.explains.legs().minus(*legs) != opinion.explains.legs()
+            *category == opinion.category && (legs.is_empty() || explained.minus(*legs) != explained)
         };
         opinion.whose = named.iter().find(is_same).map(|(.., other)| *other);
         if opinion.whose.is_some() {

@@ -22,7 +22,7 @@ use engine::evm::json::Log;
 use engine::evm::movements::{APPROVAL, TRANSFER_SINGLE};
 use engine::evm::trace::InternalTransfer;
 use engine::evm::{BalanceChange, EvmFacts, InternalValue};
-use engine::rules::abi;
+use engine::rules::abi::{self, AbiType};
 use engine::rules::compile::{
     self, AccountParam, CallRule, CallShape, EventRule, EventShape, Field, LegSpec, LegSubject, Proof, RulePlace, Who,
 };
@@ -120,6 +120,9 @@ fn as_word(param: &AccountParam) -> Option<&Field> {
     }
 }
 
+/// Words of packed bytes: a message of CCTP has five.
+const PACKED_WORDS: usize = 5;
+
 fn write<'a>(topics: &mut [B256], data: &mut [u8], words: impl Iterator<Item = Word<'a>>) {
     for (field, member, value) in words {
         match field {
@@ -136,7 +139,11 @@ fn write<'a>(topics: &mut [B256], data: &mut [u8], words: impl Iterator<Item = W
 fn forged(Listener { rule, shape }: &Listener, spoken: Spoken) -> Log {
     let mut topics = vec![B256::ZERO; rule.layout.topics.max(1)];
     let data = shape.signature.params.iter().filter(|param| !param.indexed);
-    let mut data = abi::encode(data, &|_| U256::ZERO, &|_| 2);
+    // Long enough for what a rule reads of packed bytes.
+    let is_bytes = |path: &str| {
+        shape.signature.params.iter().any(|param| param.name == path && matches!(param.kind, AbiType::Bytes(_)))
+    };
+    let mut data = abi::encode(data, &|_| U256::ZERO, &|path| if is_bytes(path) { PACKED_WORDS } else { 2 });
     let equals = rule.only.equals.iter().flat_map(|(field, values)| {
         let members = 0..if field.repeats() { 2 } else { 1 };
         members.map(move |member| (field, member, values[0]))

@@ -458,3 +458,39 @@ proptest! {
         prop_assert!(is_honest || category != Category::LiquidityAdd);
     }
 }
+
+/// What it may be instead is a grey area of the table of treatments: the answer stays as it is, and shows the other side.
+#[test]
+fn what_a_claim_may_be_instead_is_shown_as_a_grey_area() {
+    let answer = |perhaps: &str| {
+        let row = format!("who = [\"user\"]\nin = [\"token=amount\"]\n{perhaps}");
+        let pack = event("Paid(address indexed user, address token, uint256 amount)", &row)
+            .replace("liquidity_add", "income_receipt");
+        let rules = Rules::of(&[("mine", &pack)]).expect("the pack loads");
+        let treatments = Treatments::us().expect("treatments/us.toml loads");
+        let knowledge = Knowledge::new(rules, treatments, []);
+        let word = |address: Address| address.into_word().0;
+        let amount = U256::from(7).to_be_bytes::<32>();
+        let moved = Log {
+            address: TOKENS[0],
+            topics: vec![TRANSFER, POOL.into_word(), WALLET.into_word()],
+            data: Bytes::from(amount.to_vec()),
+            log_index: None,
+        };
+        let topic = alloy_primitives::keccak256("Paid(address,address,uint256)");
+        let data = [word(TOKENS[0]), amount].concat();
+        let paid =
+            Log { address: POOL, topics: vec![topic, WALLET.into_word()], data: Bytes::from(data), log_index: None };
+        let facts = Facts::from(facts::of(WALLET, POOL, vec![moved, paid]));
+        let read = engine::read(&facts, &Question::default(), &knowledge, Missing::Accept).expect("it is the wallet's");
+        read.done().expect("it is read")
+    };
+    let (plain, gift) = (answer(""), answer("perhaps = \"gift\"\n"));
+    assert_eq!((plain.category, plain.taxable, plain.grey_area.is_none()), (Category::IncomeReceipt, Some(true), true));
+    assert_eq!((gift.category, gift.taxable, gift.confidence), (plain.category, plain.taxable, plain.confidence));
+    assert_eq!(serde_json::to_value(&gift.postings).ok(), serde_json::to_value(&plain.postings).ok());
+    let other = gift.grey_area.and_then(|grey| grey.alternate).expect("the other side is shown");
+    assert_eq!(other.taxable, Some(false));
+    let sound = joined("who = [\"user\"]\nout = [\"items[*].token=items[*].amount\"]\n");
+    assert!(refused(&format!("{sound}perhaps = \"luck\"\n")).contains("unknown variant `luck`"));
+}

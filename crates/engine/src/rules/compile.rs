@@ -24,6 +24,7 @@ pub use super::path::Field;
 use super::reader::Reader;
 use crate::asset::NftKind;
 use crate::category::{Category, Nature};
+use crate::opinion::Perhaps;
 use crate::role::Role;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,6 +77,7 @@ pub struct EventRule {
     pub escrowed: bool,
     /// What it comes to is not decided in this transaction alone.
     pub unsettled: bool,
+    pub perhaps: Option<Perhaps>,
 }
 
 /// Conditions on a log beyond its layout.
@@ -365,6 +367,7 @@ pub fn event(pack: usize, stem: &str, row: &EventRow) -> Result<EventRule, Fault
         own: row.own,
         escrowed: row.escrowed,
         unsettled: row.unsettled,
+        perhaps: row.perhaps,
     })
 }
 
@@ -492,6 +495,11 @@ fn only(row: &EventRow, event: &EventShape) -> Result<Only, FaultText> {
 /// A checksummed address; a typing mistake in lower case would go unseen.
 pub fn address(text: &str) -> Result<Address, FaultText> {
     Address::parse_checksummed(text, None).map_err(|_| format!("`{text}` is not a checksummed address"))
+}
+
+/// Of a text whose checksums were looked at before.
+pub fn plain_address(text: &str) -> Result<Address, FaultText> {
+    text.parse().map_err(|_| format!("`{text}` is no address"))
 }
 
 pub fn category(name: &str) -> Result<Category, FaultText> {

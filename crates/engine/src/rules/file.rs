@@ -16,6 +16,7 @@ pub use signatures::{OneOrMore, Signatures};
 pub use surface::SurfaceRow;
 
 use crate::asset::NftKind;
+use crate::opinion::Perhaps;
 use crate::role::Role;
 
 /// Chain key of a contract that is deployed at the same address on every chain.
@@ -223,6 +224,9 @@ pub struct TransferRow {
     /// `2025-04-01`: only before that day, in UTC.
     #[serde(default)]
     pub until: Option<Spanned<String>>,
+    /// As in an event.
+    #[serde(default)]
+    pub perhaps: Option<Perhaps>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
@@ -441,6 +445,9 @@ pub struct EventRow<S = Spanned<String>> {
     /// What it comes to is not decided in this transaction alone: a person looks.
     #[serde(default)]
     pub unsettled: bool,
+    /// What it may be instead, as no log tells: a grey area.
+    #[serde(default)]
+    pub perhaps: Option<Perhaps>,
 }
 
 #[derive(Debug, Clone, Deserialize)]

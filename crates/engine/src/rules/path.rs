@@ -1,4 +1,4 @@
-//! Paths to parameters: `amount`, `amounts[0]`, `offer[*].token`, `params.recipient`, `offer.length`. A path becomes a few steps at load;
+//! Paths to parameters: `amount`, `amounts[0]`, `offer[*].token`, `params.recipient`, `offer.length`, `message[100..132]`. A path becomes a few steps at load;
 //! reading follows them through untrusted bytes without allocating, and whatever is outside the bytes is `None`.
 
 use std::sync::Arc;
@@ -12,6 +12,9 @@ type FaultText = String;
 
 /// Members of an array that a rule looks at; one that is longer is not read.
 pub const MEMBERS_MAX: usize = 64;
+
+/// A rule looks at no word of packed bytes further on.
+const PACKED_BYTES_MAX: usize = 1_024;
 
 /// Where a parameter is: in a topic, in a 32-byte word of the data's head, or behind some steps.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,6 +35,8 @@ pub enum PathStep {
     Member { index: usize, words: usize },
     /// To each member in turn: of a fixed array `count`, of a list as many as its length says.
     Each { count: Option<usize>, words: usize },
+    /// Here is the length of `bytes`: to the word that begins at this one of them.
+    Packed { byte: usize },
 }
 
 impl Field {
@@ -99,6 +104,10 @@ fn walk(data: &[u8], steps: &[PathStep], member: usize) -> Option<usize> {
                 base = at.checked_add(32)?;
                 at = ahead(base, index, words)?;
             }
+            PathStep::Packed { byte } => {
+                let is_inside = byte.checked_add(32)? <= size_at(data, at)?;
+                at = at.checked_add(32)?.checked_add(is_inside.then_some(byte)?)?;
+            }
         }
     }
     Some(at)
@@ -156,6 +165,9 @@ struct PathBuilder<'a, 't> {
 /// What `length` of a list or of bytes is.
 static LENGTH: std::sync::LazyLock<AbiType> = std::sync::LazyLock::new(|| AbiType::Word("uint256".to_owned()));
 
+/// A word of packed bytes.
+static PACKED: std::sync::LazyLock<AbiType> = std::sync::LazyLock::new(|| AbiType::Word("bytes32".to_owned()));
+
 impl<'a> PathBuilder<'a, '_> {
     fn skip(&mut self, words: usize) {
         match self.steps.last_mut() {
@@ -179,7 +191,10 @@ impl<'a> PathBuilder<'a, '_> {
             let Some((index, rest)) = inside.split_once(']') else {
                 return fault("a `[` without its `]`".to_owned());
             };
-            self.index(index)?;
+            match index.split_once("..") {
+                Some((from, to)) => self.packed(from, to)?,
+                None => self.index(index)?,
+            }
             return Ok(rest);
         }
         let Some(inside) = rest.strip_prefix('.') else {
@@ -248,6 +263,21 @@ impl<'a> PathBuilder<'a, '_> {
         Ok(())
     }
 
+    /// A word of what a protocol packs into `bytes` by its own convention, from one byte to before another.
+    fn packed(&mut self, from: &str, to: &str) -> Result<(), FaultText> {
+        let fault = |what: String| Err(format!("`{}`: {what}", self.text));
+        if !matches!(self.kind, AbiType::Bytes(_)) {
+            return fault(format!("{} is no bytes", self.kind));
+        }
+        let place = |text: &str| text.parse::<usize>().ok().filter(|byte| *byte <= PACKED_BYTES_MAX);
+        match place(from).zip(place(to)) {
+            Some((byte, end)) if end.checked_sub(byte) == Some(32) => self.steps.push(PathStep::Packed { byte }),
+            _ => return fault(format!("`[{from}..{to}]` are no 32 bytes of the first {PACKED_BYTES_MAX}")),
+        }
+        self.kind = &PACKED;
+        Ok(())
+    }
+
     /// A word of the head needs no steps.
     fn field(&self) -> Field {
         match self.steps.as_slice() {
@@ -306,6 +336,19 @@ mod tests {
     }
 
     #[test]
+    fn a_word_of_packed_bytes_is_read_where_all_of_it_is_there() {
+        let event = Signature::event("E(uint256 a, bytes message)").unwrap();
+        let at = |path: &str| find(path, &event.params, 1).unwrap().field;
+        let word = |number: u8| [[0; 31].as_slice(), &[number]].concat();
+        let message: Vec<u8> = (0..40).collect();
+        let data = [word(7), word(64), word(40), message, vec![0; 24]].concat();
+        assert_eq!(at("message[4..36]").word(&data, 0).map(|word| word[0]), Some(4));
+        assert_eq!(at("message[8..40]").word(&data, 0).map(|word| word[31]), Some(39));
+        assert_eq!(at("message[9..41]").word(&data, 0), None, "the message ends before");
+        assert_eq!(at("message[4..36]").word(&data[..120], 0), None, "it says that it is longer than it is");
+    }
+
+    #[test]
     fn what_cannot_be_read_is_refused_with_the_reason() {
         for (path, reason) in [
             ("z", "no parameter `z`"),
@@ -323,6 +366,9 @@ mod tests {
             ("l[", "a `[` without its `]`"),
             ("l[0]x", "`x` is left over"),
             ("h[*].c[*]", "one `[*]` in a path"),
+            ("a[0..32]", "uint256 is no bytes"),
+            ("n[0][4..35]", "`[4..35]` are no 32 bytes"),
+            ("n[0][4096..4128]", "no 32 bytes of the first 1024"),
         ] {
             let said = field(path).unwrap_err();
             assert!(said.contains(reason), "{path}: {said}");

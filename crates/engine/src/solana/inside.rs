@@ -59,8 +59,9 @@ impl Inside {
         let (mut given, mut filled) = (BTreeSet::new(), BTreeSet::new());
         // Accounts that are made for a program are its own, whether or not it calls anything.
         let programs: BTreeSet<Key> = matched.iter().map(|(_, instruction)| instruction.program).collect();
-        let made = all.iter().filter_map(instructions::created_for).filter(|(_, owner)| programs.contains(owner));
-        parties.extend(made.map(|(account, _)| account));
+        let made = all.iter().filter_map(instructions::creation);
+        let made = made.filter(|made| made.owner.is_some_and(|owner| programs.contains(&owner)));
+        parties.extend(made.map(|made| made.account));
         let is_one: BTreeSet<*const Instruction> = matched.iter().map(|(_, one)| std::ptr::from_ref(*one)).collect();
         let matched = all.iter().enumerate().filter(|(_, one)| is_one.contains(&std::ptr::from_ref(*one)));
         for (at, instruction) in matched {

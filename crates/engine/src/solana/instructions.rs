@@ -156,34 +156,41 @@ fn token(instruction: &Instruction) -> Option<InstructionEffect> {
     })
 }
 
-/// The account that the System program gave data to: CreateAccount, with a seed or without, and Allocate.
-pub fn created_by(instruction: &Instruction) -> Option<Key> {
-    let number: u32 = read(&instruction.data, 0).map(u32::from_le_bytes)?;
-    let place = match number {
-        0 | 3 => 1,
-        8 | 9 => 0,
+/// An account that the System program gave data to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Creation {
+    pub account: Key,
+    /// Bytes of its data.
+    pub size: u64,
+    /// The program that owns it; Allocate leaves that to Assign.
+    pub owner: Option<Key>,
+}
+
+/// CreateAccount and Allocate, with a seed or without. But for the plain Allocate, the last of the data are the size and the program.
+pub fn creation(instruction: &Instruction) -> Option<Creation> {
+    let data = &instruction.data;
+    let number: u32 = read(data, 0).map(u32::from_le_bytes)?;
+    let size_at = if number == 8 { 4 } else { data.len().checked_sub(SIZE_AND_OWNER_BYTES)? };
+    let (place, owner) = match number {
+        0 | 3 => (1, data.last_chunk().copied()),
+        8 => (0, None),
+        9 => (0, data.last_chunk().copied()),
         _ => return None,
     };
-    (instruction.program == SYSTEM).then(|| instruction.accounts.get(place).copied()).flatten()
+    let account = *instruction.accounts.get(place).filter(|_| instruction.program == SYSTEM)?;
+    Some(Creation { account, size: read(data, size_at).map(u64::from_le_bytes)?, owner })
 }
 
-/// The account that CreateAccount makes, with a seed or without, and the program that owns it.
-pub fn created_for(instruction: &Instruction) -> Option<(Key, Key)> {
-    let number: u32 = read(&instruction.data, 0).map(u32::from_le_bytes)?;
-    let owner = instruction.data.last_chunk().copied()?;
-    let is_creation = instruction.program == SYSTEM && matches!(number, 0 | 3);
-    is_creation.then(|| instruction.accounts.get(1).map(|account| (*account, owner))).flatten()
+/// To which program Assign gives an account.
+pub fn assigned(instruction: &Instruction) -> Option<(Key, Key)> {
+    let number = read(&instruction.data, 0).map(u32::from_le_bytes);
+    let program = read(&instruction.data, 4).filter(|_| instruction.program == SYSTEM && number == Some(1))?;
+    Some((*instruction.accounts.first()?, program))
 }
 
-/// Who paid how much into the account that CreateAccount makes, with a seed or without, where that is just the rent of an account of its size.
-pub fn rent(instruction: &Instruction) -> Option<(Key, Key, u64)> {
-    let (account, _) = created_for(instruction)?;
-    let Some(InstructionEffect::Lamports { from, amount, .. }) = system(instruction) else { return None };
-    // The last of the data are its size and the program that owns it.
-    let size_at = instruction.data.len().checked_sub(SIZE_AND_OWNER_BYTES)?;
-    let size = read(&instruction.data, size_at).map(u64::from_le_bytes)?;
-    let rent = size.checked_add(ACCOUNT_OVERHEAD_BYTES)?.checked_mul(RENT_LAMPORTS_A_BYTE)?;
-    (amount == rent).then_some((from, account, amount))
+/// What an account of this size must hold.
+pub fn rent(size: u64) -> Option<u64> {
+    size.checked_add(ACCOUNT_OVERHEAD_BYTES)?.checked_mul(RENT_LAMPORTS_A_BYTE)
 }
 
 /// Whether so much coin is the rent of an account of some size.

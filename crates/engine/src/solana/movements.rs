@@ -8,11 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use alloy_primitives::U256;
 use sha2::{Digest, Sha256};
 
-use super::instructions::{ASSOCIATED, InstructionEffect, SYSTEM, TOKEN, TOKEN_2022, WRAPPED_SOL, created_by, done};
+use super::instructions::{ASSOCIATED, Creation, InstructionEffect, SYSTEM, TOKEN, TOKEN_2022, WRAPPED_SOL, done};
 use super::json::{Effects, SolanaTransaction, TokenAccount, TokenHolding};
 use super::{Key, instructions};
 use crate::asset::{Account, Asset, Movement, NftKind, Seen};
 
+/// The size of a token's own account.
+const MINT_BYTES: u64 = 82;
 /// What a token account without extensions keeps so that it lives.
 const TOKEN_ACCOUNT_RENT: u64 = 2_039_280;
 /// Each bump fits half of all addresses, so about one address in a thousand needs a bump below this.
@@ -37,6 +39,19 @@ pub struct Ledger<'a> {
 pub enum Rent {
     Made(u64),
     Closed(u64),
+}
+
+/// An account that this transaction made, and what the wallet paid into it.
+#[derive(Debug, Clone, Copy)]
+pub struct Made {
+    pub program: Option<Key>,
+    pub paid: u64,
+    /// As much of it as an account of this size must hold.
+    pub rent: u64,
+    /// It holds tokens.
+    pub is_token: bool,
+    /// A mint of the first token program, which nobody can close.
+    pub is_lasting: bool,
 }
 
 /// Something that an instruction of the standard programs moved between the wallet and somebody else.
@@ -133,6 +148,8 @@ impl<'a> Ledger<'a> {
         let mut closings = self.closings();
         for (at, done) in &self.done {
             let (from, to, amount, mint) = match *done {
+                // What a token account of the wallet's own gets so is no leg of the wallet's.
+                InstructionEffect::Closed { to, .. } if self.keeps_tokens(to, wallet) => continue,
                 InstructionEffect::Closed { account, to } => {
                     let (coin, rent) = closings.remove(at).unwrap_or_default();
                     // What the wallet's own account was made with is no leg of the wallet's.
@@ -166,6 +183,11 @@ impl<'a> Ledger<'a> {
         }
         flows.sort_by_key(|flow| flow.asset);
         flows
+    }
+
+    /// Whether it is a token account of the wallet's, and not for wrapped SOL.
+    fn keeps_tokens(&self, account: Key, wallet: Key) -> bool {
+        self.owners.get(&account) == Some(&wallet) && self.mints.get(&account).is_some_and(|mint| *mint != WRAPPED_SOL)
     }
 
     /// What each token account that is closed passes on: the coin that it wraps, and what it was made with; by the instruction that closes it.
@@ -245,8 +267,8 @@ impl<'a> Ledger<'a> {
 
     /// Accounts with data that this transaction made: plain wallets, which only receive coin, are not among them.
     pub fn created(&self) -> BTreeSet<Key> {
-        let made = self.transaction.instructions.iter().filter_map(created_by);
-        self.opened().chain(made).collect()
+        let made = self.transaction.instructions.iter().filter_map(instructions::creation);
+        self.opened().chain(made.map(|made| made.account)).collect()
     }
 
     fn opened(&self) -> impl Iterator<Item = Key> {
@@ -291,18 +313,47 @@ impl<'a> Ledger<'a> {
         rents
     }
 
-    /// What the wallet paid into accounts that this transaction made and that are there still, as far as it is just their rent. That of token accounts
-    /// is told elsewhere: the wallet's own are no movement, and others' are a gift.
-    pub fn rent_paid(&self, wallet: Key) -> u64 {
-        let is_token =
-            |account: &Key| self.mints.contains_key(account) || self.opened().any(|opened| opened == *account);
+    /// What token accounts of others, such as an escrow, were made with, where it went to the wallet when they were closed.
+    pub fn rent_closed(&self, wallet: Key) -> u64 {
+        let closings = self.closings();
+        let of = |(at, done): &(usize, InstructionEffect)| match done {
+            InstructionEffect::Closed { account, to } if self.party(*account) != wallet && *to == wallet => {
+                closings.get(at).map_or(0, |(_, rent)| *rent)
+            }
+            _ => 0,
+        };
+        self.done.iter().map(of).fold(0, u64::saturating_add)
+    }
+
+    /// What the wallet paid into each account that this transaction made and that is there still, but for token accounts of its own.
+    pub fn made(&self, wallet: Key) -> Vec<Made> {
+        let all = || self.transaction.instructions.iter();
         let is_there = |account: &Key| {
             let mut keys = self.transaction.keys.iter().zip(&self.effects.lamports);
             keys.any(|(key, (before, after))| key == account && *before == 0 && *after > 0)
         };
-        let paid = self.transaction.instructions.iter().filter_map(instructions::rent);
-        let rents = paid.filter(|(from, account, _)| *from == wallet && !is_token(account) && is_there(account));
-        rents.fold(0, |sum, (.., rent)| sum.saturating_add(rent))
+        let mut seen = BTreeSet::new();
+        let mut found = Vec::new();
+        for Creation { account, size, owner } in all().filter_map(instructions::creation) {
+            if self.owners.get(&account) == Some(&wallet) || !is_there(&account) || !seen.insert(account) {
+                continue;
+            }
+            let paid = self.done.iter().map(|(_, done)| match done {
+                InstructionEffect::Lamports { from, to, amount } if (*from, *to) == (wallet, account) => *amount,
+                _ => 0,
+            });
+            let paid = paid.fold(0, u64::saturating_add);
+            let assigned = || all().filter_map(instructions::assigned).find(|(one, _)| *one == account);
+            let program = owner.or_else(|| assigned().map(|(_, program)| program));
+            found.push(Made {
+                program,
+                paid,
+                rent: instructions::rent(size).unwrap_or_default().min(paid),
+                is_token: self.mints.contains_key(&account) || self.opened().any(|opened| opened == account),
+                is_lasting: program == Some(TOKEN) && size == MINT_BYTES,
+            });
+        }
+        found
     }
 
     /// The rent of each account that is gone, but for token accounts, whose closing is told elsewhere.

@@ -76,40 +76,72 @@ pub fn opinions(scene: &SolanaScene<'_>, rules: &Rules, matched: &Matched<'_>, l
 }
 
 /// What went into accounts that were made on the way, and what came back out of those that are gone, is no part of what was given, paid or earned.
-pub fn rent(scene: &SolanaScene<'_>, matched: &Matched<'_>, left: &[U256]) -> Option<Opinion> {
+pub fn rent(scene: &SolanaScene<'_>, matched: &Matched<'_>, left: &[U256]) -> Vec<Opinion> {
     // What only prepares something is about the accounts themselves.
     let is_for_accounts =
         |(rule, _): &Match<'_>| rule.means.moves_nothing() || rule.means.meaning().rank >= Rank::Account;
-    let (rule, instruction) = matched.rules.first().filter(|_| !matched.rules.iter().any(is_for_accounts))?;
+    let first = matched.rules.first().filter(|_| !matched.rules.iter().any(is_for_accounts));
+    let Some((rule, instruction)) = first else { return Vec::new() };
     // Without what it is about there is nothing that the rent could be beside.
     let is_beside = |leg: &Leg| scene.legs.len() > 1 || rule.means.meaning().way.is_none_or(|way| way == leg.direction);
-    let (at, leg) = scene.legs.iter().enumerate().find(|(_, leg)| leg.asset == Asset::Native && is_beside(leg))?;
-    let left = *left.get(at)?;
-    let (category, amount) = match leg.direction {
-        Direction::Out => (Category::AccountOpen, rent_paid(scene, matched, leg, left)),
-        Direction::In => (Category::AccountClose, rent_set_free(scene, leg).filter(|rent| *rent < left)?),
+    let is_coin = |(_, leg): &(usize, &Leg)| leg.asset == Asset::Native && is_beside(leg);
+    let coin = scene.legs.iter().enumerate().find(is_coin);
+    let Some((at, leg, left)) = coin.and_then(|(at, leg)| Some((at, leg, *left.get(at)?))) else { return Vec::new() };
+    let account = |category, amount| {
+        let explains = Shares::one(at, amount, Tie::Stated);
+        Opinion::new(Source::Shape, "solana/rent", category, Strength::Verified, explains)
     };
-    let explains = Shares::one(at, amount, Tie::Stated);
-    let rent = Opinion::new(Source::Shape, "solana/rent", category, Strength::Verified, explains);
-    let is_rent = !amount.is_zero() && amount <= U256::from(RENT_LAMPORTS_MAX);
-    is_rent.then_some(Opinion { at: Some(Seen::Instruction(instruction.outer)), ..rent })
+    let said = match leg.direction {
+        Direction::Out => {
+            let [rent, cost] = put_into_accounts(scene, matched, leg, left);
+            vec![account(Category::AccountOpen, rent), Opinion::fee("solana/accounts", at, cost, Strength::Verified)]
+        }
+        Direction::In => {
+            rent_set_free(scene, leg, left).map(|rent| account(Category::AccountClose, rent)).into_iter().collect()
+        }
+    };
+    let is_some = |said: &Opinion| !said.explains.is_empty() && said.explains.of(at) <= U256::from(RENT_LAMPORTS_MAX);
+    let at = Some(Seen::Instruction(instruction.outer));
+    said.into_iter().filter(is_some).map(|said| Opinion { at, ..said }).collect()
 }
 
-fn rent_paid(scene: &SolanaScene<'_>, matched: &Matched<'_>, leg: &Leg, left: U256) -> U256 {
+/// What stays in accounts as their rent, and what making them cost: rent that nobody gets back, and what another program charges for it.
+fn put_into_accounts(scene: &SolanaScene<'_>, matched: &Matched<'_>, leg: &Leg, left: U256) -> [U256; 2] {
+    let mut sums = [0_u64; 2];
+    for made in &scene.made {
+        // What an account of a program got that the transaction is about is a part of that.
+        let is_its = |program: Key| matched.rules.iter().any(|(_, instruction)| instruction.program == program);
+        let is_charged = made.program.is_some_and(|program| !is_its(program));
+        let beyond = if is_charged { made.paid.saturating_sub(made.rent) } else { 0 };
+        let [rent, cost] = match (made.is_token, made.is_lasting) {
+            // Somebody else's, in a trade of which it is no part.
+            (true, _) if matched.is_exchange() => [0, made.rent],
+            (true, _) => [0, 0],
+            (false, true) => [0, made.rent.saturating_add(beyond)],
+            (false, false) => [made.rent, beyond],
+        };
+        sums = [sums[0].saturating_add(rent), sums[1].saturating_add(cost)];
+    }
+    let [rent, cost] = sums.map(U256::from);
     // Whoever mints for nothing still pays for the accounts that the item is kept in.
     let is_mint = matched.rules.iter().any(|(rule, _)| rule.means == Category::NftMint);
     if scene.is_only_rent(leg) && (is_mint || gives_tokens(scene)) {
-        return left;
+        return [left.saturating_sub(cost), cost.min(left)];
     }
-    Some(U256::from(scene.rent_paid)).filter(|rent| *rent < left).unwrap_or_default()
+    if rent.saturating_add(cost) < left { [rent, cost] } else { [U256::ZERO; 2] }
 }
 
-/// Coin that no instruction moved, where it is just what lay in one account that is gone, or in all of them.
-fn rent_set_free(scene: &SolanaScene<'_>, leg: &Leg) -> Option<U256> {
+/// Coin that no instruction moved, where it is just what lay in one account that is gone, or in all of them, and what token accounts of others were made
+/// with. It may be all that is left of the coin where something else came in.
+fn rent_set_free(scene: &SolanaScene<'_>, leg: &Leg, left: U256) -> Option<U256> {
     let unseen = leg.amount.checked_sub(scene.seen(leg)?)?;
     let rents = || scene.rents_set_free.iter().map(|rent| U256::from(*rent));
     let is_all = unseen == rents().fold(U256::ZERO, U256::saturating_add);
-    (is_all || rents().any(|rent| rent == unseen)).then_some(unseen)
+    let is_rent = is_all || rents().any(|rent| rent == unseen);
+    let rent = if is_rent { unseen } else { U256::ZERO }.saturating_add(U256::from(scene.rent_closed));
+    let is_alone = !scene.legs.iter().any(|other| other.direction == leg.direction && other.asset != leg.asset);
+    let is_beside = if is_alone { rent < left } else { rent <= left };
+    is_beside.then_some(rent)
 }
 
 fn gives_tokens(scene: &SolanaScene<'_>) -> bool {

@@ -7,7 +7,7 @@ use alloy_primitives::U256;
 
 use super::instructions::{self, InstructionEffect, RENT_LAMPORTS_MAX, TIP_LAMPORTS_MAX};
 use super::json::{Instruction, SolanaTransaction};
-use super::movements::{Flow, Ledger, Rent};
+use super::movements::{Flow, Ledger, Made, Rent};
 use super::{Key, SolanaFacts};
 use crate::asset::{Account, Asset, Movement};
 use crate::hash::TxHash;
@@ -38,10 +38,12 @@ pub struct SolanaScene<'a> {
     pub deposits: (u64, u64),
     /// What the wallet paid into accounts made here, but for its own token accounts.
     pub put_into_accounts: u64,
-    /// How much of that is just the rent of accounts of their size, but for token accounts.
-    pub rent_paid: u64,
+    /// Accounts that were made here, where the wallet's coin went out.
+    pub made: Vec<Made>,
     /// The rent of each account that is gone, but for token accounts.
     pub rents_set_free: Vec<u64>,
+    /// The rent of token accounts of others that were closed in its favour.
+    pub rent_closed: u64,
 }
 
 /// An integrator takes at most one part in this many of what moved.
@@ -198,8 +200,9 @@ pub fn read<'a>(
     // Nothing is asked of rent where no coin moved that way.
     let of_coin = |way| ledger.as_ref().filter(|_| position(&scene.legs, way, Asset::Native).is_some());
     let put_into_accounts = of_coin(Direction::Out).map_or(0, |ledger| ledger.put_into_accounts(wallet));
-    let rent_paid = of_coin(Direction::Out).map_or(0, |ledger| ledger.rent_paid(wallet));
+    let made = of_coin(Direction::Out).map_or_else(Vec::new, |ledger| ledger.made(wallet));
     let rents_set_free = of_coin(Direction::In).map_or_else(Vec::new, Ledger::rents_set_free);
+    let rent_closed = of_coin(Direction::In).map_or(0, |ledger| ledger.rent_closed(wallet));
     let handed_over = ledger.as_ref().map_or_else(Vec::new, |ledger| ledger.handed_over(wallet));
     let (owners, done) = ledger.map_or_else(Default::default, |ledger| (ledger.owners, ledger.done));
     Ok(SolanaScene {
@@ -211,8 +214,9 @@ pub fn read<'a>(
         flows,
         owners,
         put_into_accounts,
-        rent_paid,
+        made,
         rents_set_free,
+        rent_closed,
         rents: sums(&rents, RENT_LAMPORTS_MAX),
         deposits: sums(&rents, u64::MAX),
         done,

@@ -91,6 +91,7 @@ pub fn opinion(scene: &EvmScene<'_>, rules: &Rules, matched: &Matched<'_>) -> Op
         speaker: (!is_verified).then(|| log.address.into()),
         whose: another(scene, rules, &rule.whose, &words),
         is_repaid_otherwise: rule.means == Category::Repay && is_of_shares(&rule.out),
+        perhaps: rule.perhaps,
         ..Opinion::new(Source::Protocol, rule.id.clone(), rule.means, strength, explained)
     };
     cross(&mut said, rules, rule.pack, rule.becomes.as_ref(), &words);

@@ -182,6 +182,7 @@ fn transfer(rules: &Rules, rule: &TransferRule, pack: usize, leg: usize, amount:
         protocol: rules.protocol(pack),
         role: rule.means.meaning().role,
         may_exchange: rules.may_exchange(pack),
+        perhaps: rule.perhaps,
         ..Opinion::new(Source::Protocol, rule.id.clone(), rule.means, Strength::Verified, explains)
     }
 }

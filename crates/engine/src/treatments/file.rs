@@ -10,6 +10,7 @@ use toml::Spanned;
 
 use super::{Authority, Condition, Grey, GreySide, Instead, TreatmentRow, Treatments};
 use crate::category::{Category, TABLE};
+use crate::opinion::Perhaps;
 use crate::policy::PolicyKey;
 use crate::rules::{Fault, Lines};
 use crate::treatment::{LedgerAction, Treatment};
@@ -22,6 +23,7 @@ struct TreatmentsFile {
     as_of: String,
     category: BTreeMap<Spanned<String>, FileRow>,
     grey: BTreeMap<Spanned<String>, GreyEntry>,
+    perhaps: BTreeMap<Perhaps, GreyEntry>,
     authority: Vec<Spanned<Authority>>,
 }
 
@@ -98,10 +100,14 @@ pub(super) fn load(stem: &str, text: &str) -> Result<Treatments, Vec<Fault>> {
     for missing in TABLE.iter().filter(|row| !rows.contains_key(&row.category)) {
         faults.add(None, format!("category `{}` has no row", missing.name));
     }
+    for missing in Perhaps::ALL.into_iter().filter(|perhaps| !file.perhaps.contains_key(perhaps)) {
+        faults.add(None, format!("`perhaps` does not say what it comes to: {missing:?}"));
+    }
     if !faults.found.is_empty() {
         return Err(faults.found);
     }
     Ok(Treatments {
+        perhaps: file.perhaps.iter().map(|(perhaps, entry)| (*perhaps, grey(entry))).collect(),
         jurisdiction: file.jurisdiction,
         name: file.name,
         as_of: file.as_of,
@@ -236,6 +242,7 @@ mod tests {
             ("\nswap = {", "\n#swap = {", "category `swap` has no row"),
             ("grey = \"pool\"", "grey = \"puddle\"", "no grey area is called `puddle`"),
             ("grey = \"presale\", ", "", "no category names grey area `presale`"),
+            ("[perhaps.gift]", "[perhaps.present]", "unknown variant"),
             ("policy = \"lp\", grey = \"pool\"", "policy = \"lp\"", "a grey area without a condition"),
             ("policy = \"lp\"", "policy = \"staking\"", "no choice of its policy key"),
             ("ledger_action = \"no_entry\", label = \"Deferred", "label = \"Deferred", "says its `ledger_action`"),

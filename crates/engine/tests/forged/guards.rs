@@ -317,3 +317,28 @@ fn a_free_mint_is_free_only_where_the_collection_makes_it() {
     let paid = |facts: &mut EvmFacts| facts.receipt.logs.push(moved(USDC, STRANGER, WALLET, AMOUNT));
     assert!(read(TOKEN, &paid).1, "a payment came with it");
 }
+
+/// Circle's message names who gave what is minted, behind the amount. Whoever it is: somebody else's coin is no bridging of one's own.
+#[test]
+fn coin_that_somebody_else_sent_over_cctp_is_a_receipt() {
+    const TRANSMITTER: Address = address!("0a992d191DEeC32aFe36203Ad87D7d289a738F81");
+    const MESSENGER: Address = address!("Bd3fa81B58Ba92a82136038B25aDec7066af3155");
+    let minted = |giver: Address| {
+        let word = |number: u64| U256::from(number).to_be_bytes::<32>();
+        // The version, the token that was burned, who gets it, how much, who gave it.
+        let body =
+            [[0; 4].as_slice(), &THIRD.into_word().0, &WALLET.into_word().0, &word(AMOUNT), &giver.into_word().0]
+                .concat();
+        let data = [word(3).as_slice(), &word(0), &word(96), &word(132), &body, &[0; 28]].concat();
+        let topic = keccak256("MessageReceived(address,uint32,uint64,bytes32,bytes)");
+        let topics = vec![topic, THIRD.into_word(), B256::ZERO];
+        let received = Log { address: TRANSMITTER, topics, data: data.into(), log_index: None };
+        let topics = vec![keccak256("MintAndWithdraw(address,uint256,address)"), WALLET.into_word(), USDC.into_word()];
+        let told = Log { address: MESSENGER, topics, data: word(AMOUNT).into(), log_index: None };
+        let logs = vec![moved(USDC, Address::ZERO, WALLET, AMOUNT), told, received];
+        let answer = read(facts::of(THIRD, TRANSMITTER, logs));
+        (answer.category, answer.needs_review)
+    };
+    assert_eq!(minted(WALLET), (Category::BridgeIn, false));
+    assert_eq!(minted(THIRD), (Category::Transfer, true));
+}

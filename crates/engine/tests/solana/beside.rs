@@ -104,3 +104,48 @@ fn an_item_that_is_an_account_moves_though_no_balance_tells() {
     assert_eq!(answer.category, Category::NftTransfer, "{:?}", answer.review_note);
     assert_eq!(legs(&sent(OTHER, WALLET)), [(item.0, item.1.to_owned())]);
 }
+
+/// Beside an exchange: an account whose size another instruction tells, a mint that nobody can close, and what a program takes for making an account.
+#[test]
+fn what_stays_in_accounts_is_told_from_what_making_them_costs() {
+    let rent = |size: u64| 6_960 * (128 + size);
+    let metadata: Key =
+        bs58::decode("metaqbxxUerdq28cj1RbAWkYQm3ybzjb6a8bt518x1s").into_vec().unwrap().try_into().unwrap();
+    let (new_mint, page, charge) = ([11; 32], [12; 32], 10_000_000);
+    let spent = rent(82) + rent(607) + charge;
+    let mut draft = exchanged(-i64::try_from(spent).unwrap());
+    let size_and_owner = [82_u64.to_le_bytes().as_slice(), &TOKEN].concat();
+    draft.calls(SYSTEM, &[WALLET, new_mint], &[system(0, rent(82)), size_and_owner].concat());
+    draft.holds(new_mint, 0, rent(82));
+    draft.calls(SYSTEM, &[WALLET, page], &system(2, rent(607)));
+    draft.calls(SYSTEM, &[page], &[[8, 0, 0, 0].as_slice(), &607_u64.to_le_bytes()].concat());
+    draft.calls(SYSTEM, &[page], &[[1, 0, 0, 0].as_slice(), &metadata].concat());
+    draft.calls(SYSTEM, &[WALLET, page], &system(2, charge));
+    draft.holds(page, 0, rent(607) + charge);
+    let answer = draft.read();
+    assert_eq!((answer.category, answer.needs_review), (Category::Swap, false), "{:?}", answer.review_note);
+    let booked = booked(&answer);
+    let (cost, kept) = ((rent(82) + charge).to_string(), rent(607).to_string());
+    assert!(booked.contains(&(Entry::Expense, Category::FeePayment, cost.as_str())), "{booked:?}");
+    assert!(booked.contains(&(Entry::Lock, Category::AccountOpen, kept.as_str())), "{booked:?}");
+}
+
+/// A marketplace closes the escrow account that an NFT waited in, in favour of whoever buys it: that coin is rent and not bought.
+#[test]
+fn rent_of_an_escrow_is_not_bought_with_what_was_in_it() {
+    let magic_eden: Key =
+        bs58::decode("M2mx93ekt1fmXSVkTrUL9xVFHkmME8HTUi5Cyc5aF7K").into_vec().unwrap().try_into().unwrap();
+    let mut draft = Draft::of_wallet(i64::try_from(RENT).unwrap());
+    let anchor = Sha256::digest("global:execute_sale");
+    draft.asks(magic_eden, &[WALLET, OTHER, THEIRS], &anchor[..8]);
+    draft.calls(TOKEN, &[THEIRS, MINE, PROGRAM], &transfer(1));
+    draft.calls(TOKEN, &[THEIRS, WALLET, PROGRAM], &[9]);
+    draft.holds(THEIRS, RENT, 0);
+    draft.token(THEIRS, MINT, Some(PROGRAM), [Some(1), None]);
+    draft.token(MINE, MINT, Some(WALLET), [Some(0), Some(1)]);
+    draft.tokens.iter_mut().flatten().for_each(|held| held["uiTokenAmount"]["decimals"] = json!(0));
+    let answer = draft.read();
+    assert_eq!((answer.category, answer.needs_review), (Category::NftPurchase, false), "{:?}", answer.review_note);
+    let rent = RENT.to_string();
+    assert!(booked(&answer).contains(&(Entry::Unlock, Category::AccountClose, rent.as_str())), "{:?}", booked(&answer));
+}

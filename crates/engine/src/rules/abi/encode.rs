@@ -7,7 +7,8 @@ use super::{AbiType, Param};
 /// Members of a list that a case can name; its cases are small transactions in words.
 const MEMBERS_MAX: usize = 64;
 
-/// `value` gives the word at a path such as `offer[0].token`, `length` the members of the list at a path.
+/// `value` gives the word at a path such as `offer[0].token`, `length` the members of the list at a path, or the words of
+/// bytes that are all zero.
 pub fn encode<'a>(
     params: impl IntoIterator<Item = &'a Param> + Clone,
     value: &dyn Fn(&str) -> U256,
@@ -42,8 +43,13 @@ fn one(path: &str, kind: &AbiType, value: &dyn Fn(&str) -> U256, length: &dyn Fn
     };
     match kind {
         AbiType::Word(_) => value(path).to_be_bytes_vec(),
-        // A case names words only: here the word is an address, as bridges write it.
-        AbiType::Bytes(_) if value(path).is_zero() => vec![0; 32],
+        // A case names words only: here the word is an address, as bridges write it. Where it is not named, the bytes may still have a length.
+        AbiType::Bytes(_) if value(path).is_zero() => {
+            let count = length(path).min(MEMBERS_MAX).saturating_mul(32);
+            let mut bytes = U256::from(count).to_be_bytes_vec();
+            bytes.resize(count.saturating_add(32), 0);
+            bytes
+        }
         AbiType::Bytes(name) => {
             let address = Address::from_word(value(path).into());
             let mut text = if name == "string" { address.to_string().into_bytes() } else { address.to_vec() };

@@ -106,6 +106,7 @@ impl SignedRow for EventRow {
                 own: row.own,
                 escrowed: row.escrowed,
                 unsettled: row.unsettled,
+                perhaps: row.perhaps,
             }
         };
         written.signature.0.iter().map(one).collect()

@@ -20,9 +20,9 @@ impl Loader {
         }
         let mut found = Vec::new();
         for (slug, chain) in &self.chains {
-            for (address, holders) in chain.contracts.own.iter().filter(|(_, holders)| holders.len() > 1) {
+            for (address, holders) in chain.contracts.own().iter().filter(|(_, holders)| holders.len() > 1) {
                 let mut claimants: BTreeMap<B256, BTreeSet<usize>> = BTreeMap::new();
-                for holder in holders {
+                for holder in &**holders {
                     for topic0 in claimed.get(&(holder.pack, &*holder.role)).into_iter().flatten() {
                         claimants.entry(*topic0).or_default().insert(holder.pack);
                     }
