@@ -328,32 +328,39 @@ impl<'a> Ledger<'a> {
     /// What the wallet paid into each account that this transaction made and that is there still, but for token accounts of its own.
     pub fn made(&self, wallet: Key) -> Vec<Made> {
         let all = || self.transaction.instructions.iter();
-        let is_there = |account: &Key| {
-            let mut keys = self.transaction.keys.iter().zip(&self.effects.lamports);
-            keys.any(|(key, (before, after))| key == account && *before == 0 && *after > 0)
-        };
-        let mut seen = BTreeSet::new();
-        let mut found = Vec::new();
-        for Creation { account, size, owner } in all().filter_map(instructions::creation) {
-            if self.owners.get(&account) == Some(&wallet) || !is_there(&account) || !seen.insert(account) {
-                continue;
-            }
-            let paid = self.done.iter().map(|(_, done)| match done {
-                InstructionEffect::Lamports { from, to, amount } if (*from, *to) == (wallet, account) => *amount,
-                _ => 0,
-            });
-            let paid = paid.fold(0, u64::saturating_add);
-            let assigned = || all().filter_map(instructions::assigned).find(|(one, _)| *one == account);
-            let program = owner.or_else(|| assigned().map(|(_, program)| program));
-            found.push(Made {
-                program,
-                paid,
-                rent: instructions::rent(size).unwrap_or_default().min(paid),
-                is_token: self.mints.contains_key(&account) || self.opened().any(|opened| opened == account),
-                is_lasting: program == Some(TOKEN) && size == MINT_BYTES,
-            });
+        let created: BTreeMap<Key, Creation> =
+            all().filter_map(instructions::creation).map(|made| (made.account, made)).collect();
+        if created.is_empty() {
+            return Vec::new();
         }
-        found
+        let assigned: BTreeMap<Key, Key> = all().filter_map(instructions::assigned).collect();
+        let opened: BTreeSet<Key> = self.opened().collect();
+        let mut paid: BTreeMap<Key, u64> = BTreeMap::new();
+        for (_, done) in &self.done {
+            if let InstructionEffect::Lamports { from, to, amount } = done
+                && *from == wallet
+            {
+                let sum = paid.entry(*to).or_default();
+                *sum = sum.saturating_add(*amount);
+            }
+        }
+        let is_there = |(_, (before, after)): &(&Key, &(u64, u64))| *before == 0 && *after > 0;
+        let there = self.transaction.keys.iter().zip(&self.effects.lamports).filter(is_there);
+        let others = there.filter_map(|(key, _)| created.get(key));
+        let others = others.filter(|made| self.owners.get(&made.account) != Some(&wallet));
+        others
+            .map(|Creation { account, size, owner }| {
+                let paid = paid.get(account).copied().unwrap_or_default();
+                let program = owner.or_else(|| assigned.get(account).copied());
+                Made {
+                    program,
+                    paid,
+                    rent: instructions::rent(*size).unwrap_or_default().min(paid),
+                    is_token: self.mints.contains_key(account) || opened.contains(account),
+                    is_lasting: program == Some(TOKEN) && *size == MINT_BYTES,
+                }
+            })
+            .collect()
     }
 
     /// The rent of each account that is gone, but for token accounts, whose closing is told elsewhere.
