@@ -314,8 +314,8 @@ fn outdoes(other: &Claim<'_>, claim: &Claim<'_>) -> bool {
     let same_log = other_said.at.is_some() && other_said.at == said.at;
     let legs = said.explains.legs();
     let more = legs.is_subset(other.full) && other_said.explains.legs() != legs;
-    let is_part = said.role == Role::Fee && claim.full.is_empty() && is_stated_accessory(said);
-    same_log && more && !is_part && other_said.strength >= said.strength
+    let is_part_of_leg = said.role == Role::Fee && claim.full.is_empty() && is_stated_accessory(said);
+    same_log && more && !is_part_of_leg && other_said.strength >= said.strength
 }
 
 /// A claim wholly covered by stronger ones adds nothing.

@@ -20,7 +20,7 @@ pub fn between_people(mut opinions: Vec<Opinion>, own_wallets: &[Account]) -> Ve
         .collect();
     for opinion in &mut opinions {
         let explained = opinion.explains.legs();
-        // One that explains nothing tells of the whole.
+        // A claim without legs speaks for every claim of its category.
         let is_same = |(category, legs, _): &&(Category, LegSet, Account)| {
             *category == opinion.category && (legs.is_empty() || explained.minus(*legs) != explained)
         };

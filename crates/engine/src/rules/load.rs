@@ -102,7 +102,7 @@ struct PairRow {
 struct PackSource<'a> {
     stem: &'a str,
     lines: Lines,
-    /// The tests have read it whole.
+    /// It is embedded, and the tests have checked all of it.
     is_tested: bool,
 }
 
@@ -112,7 +112,7 @@ impl PackSource<'_> {
         Fault { file: format!("{}.toml", self.stem), line, what }
     }
 
-    /// A checksum is a hash, and of the embedded packs' addresses they were a sixth of what a start takes.
+    /// To check an address' checksum takes a hash. The tests have checked those of the embedded packs, so a start does not.
     fn address(&self, text: &str) -> Result<Address, String> {
         if self.is_tested { compile::plain_address(text) } else { compile::address(text) }
     }

@@ -48,7 +48,7 @@ pub struct Made {
     pub paid: u64,
     /// As much of it as an account of this size must hold.
     pub rent: u64,
-    /// It holds tokens.
+    /// It is a token account.
     pub is_token: bool,
     /// A mint of the first token program, which nobody can close.
     pub is_lasting: bool,
@@ -148,7 +148,7 @@ impl<'a> Ledger<'a> {
         let mut closings = self.closings();
         for (at, done) in &self.done {
             let (from, to, amount, mint) = match *done {
-                // What a token account of the wallet's own gets so is no leg of the wallet's.
+                // Rent that goes into a token account of the wallet's own is no leg of the wallet's.
                 InstructionEffect::Closed { to, .. } if self.keeps_tokens(to, wallet) => continue,
                 InstructionEffect::Closed { account, to } => {
                     let (coin, rent) = closings.remove(at).unwrap_or_default();

@@ -93,7 +93,7 @@ pub fn rent(scene: &SolanaScene<'_>, matched: &Matched<'_>, left: &[U256]) -> Ve
     };
     let said = match leg.direction {
         Direction::Out => {
-            let [rent, cost] = put_into_accounts(scene, matched, leg, left);
+            let [rent, cost] = rent_and_cost(scene, matched, leg, left);
             vec![account(Category::AccountOpen, rent), Opinion::fee("solana/accounts", at, cost, Strength::Verified)]
         }
         Direction::In => {
@@ -105,8 +105,9 @@ pub fn rent(scene: &SolanaScene<'_>, matched: &Matched<'_>, left: &[U256]) -> Ve
     said.into_iter().filter(is_some).map(|said| Opinion { at, ..said }).collect()
 }
 
-/// What stays in accounts as their rent, and what making them cost: rent that nobody gets back, and what another program charges for it.
-fn put_into_accounts(scene: &SolanaScene<'_>, matched: &Matched<'_>, leg: &Leg, left: U256) -> [U256; 2] {
+/// Of the coin that went out: what stays in new accounts as their rent, and what making them cost, which is rent that nobody gets back and what
+/// another program charges for it.
+fn rent_and_cost(scene: &SolanaScene<'_>, matched: &Matched<'_>, leg: &Leg, left: U256) -> [U256; 2] {
     let mut sums = [0_u64; 2];
     for made in &scene.made {
         // What an account of a program got that the transaction is about is a part of that.
