@@ -1,13 +1,16 @@
-//! Lists the rule packs, token files and tables of law so that they are embedded in the binary: adding one touches one file.
+//! Lists the rule packs, token files and tables of law so that they are embedded in the binary: adding one touches one file. What can be computed
+//! of them here is not computed at each start.
 
 #![expect(clippy::disallowed_methods, reason = "the engine does no IO; its build reads the packs")]
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
+use sha2::{Digest, Sha256};
+
 fn main() -> io::Result<()> {
     let root = Path::new("../..").canonicalize()?;
-    let mut listing = String::new();
+    let (mut listing, mut digests) = (String::new(), String::new());
     for (constant, folder) in [("PROTOCOLS", "protocols"), ("TOKENS", "tokens"), ("TREATMENTS", "treatments")] {
         println!("cargo::rerun-if-changed={}", root.join(folder).display());
         listing.push_str(&format!("pub const {constant}: &[(&str, &str)] = &[\n"));
@@ -15,9 +18,15 @@ fn main() -> io::Result<()> {
             println!("cargo::rerun-if-changed={}", file.display());
             let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             listing.push_str(&format!("    ({stem:?}, include_str!({:?})),\n", file.display().to_string()));
+            if folder == "protocols" {
+                digests.push_str(&format!("    {:?},\n", <[u8; 32]>::from(Sha256::digest(fs::read(&file)?))));
+            }
         }
         listing.push_str("];\n");
     }
+    listing.push_str(&format!(
+        "/// In the order of `PROTOCOLS`.\npub const PROTOCOL_DIGESTS: &[[u8; 32]] = &[\n{digests}];\n"
+    ));
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     listing.push_str("pub const WIDESPREAD: &[(&str, &[u8])] = &[\n");
     for file in files(&root.join("tokens/widespread"), "txt")? {
@@ -53,6 +62,7 @@ fn files(folder: &Path, ending: &str) -> io::Result<Vec<PathBuf>> {
     let mut files: Vec<PathBuf> =
         fs::read_dir(folder)?.map(|entry| entry.map(|e| e.path())).collect::<Result<_, _>>()?;
     files.retain(|file| file.extension().is_some_and(|extension| extension == ending));
-    files.sort();
+    // By name without ending, by which a pack is looked up: `balancer-v2` is after `balancer`, and `balancer-v2.toml` before `balancer.toml`.
+    files.sort_by(|one, other| one.file_stem().cmp(&other.file_stem()));
     Ok(files)
 }

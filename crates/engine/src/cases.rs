@@ -356,7 +356,7 @@ impl EvmStage<'_> {
             texts.map(|text| compile::created(row, self.chain, compile::address(text.get_ref())?))
         });
         // A row that does not compute was refused when the pack was loaded.
-        let made = factories.flat_map(Result::unwrap_or_default).map(Ok);
+        let made = factories.flat_map(Result::ok).flat_map(|created| created.addresses()).map(Ok);
         let contract = listed.chain(made).nth(place.saturating_sub(1));
         contract.unwrap_or_else(|| Err(format!("role `{role}` has no such contract on {}", self.chain)))
     }

@@ -73,7 +73,7 @@ pub(crate) struct Lines(Vec<usize>);
 
 impl Lines {
     pub(crate) fn of(text: &str) -> Self {
-        Self(text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at).collect())
+        Self(text.match_indices('\n').map(|(at, _)| at).collect())
     }
 
     /// Counted from one.
@@ -278,10 +278,8 @@ impl ChainRules {
         self.supplies.extend(every.supplies.iter().map(|(token, rule)| (*token, Arc::clone(rule))));
     }
 
-    /// Called once all packs are loaded: builds the indexes that spare a search.
+    /// Called once all packs are loaded.
     fn index(&mut self) {
-        self.contracts.index();
-        self.accounts.index();
         self.proof_topics = self.proofs.iter().flat_map(|rule| &rule.topics).copied().collect();
         self.factories.sort_by_key(|factory| !factory.often);
         let mut seen = BTreeSet::new();

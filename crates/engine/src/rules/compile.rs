@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, FixedBytes, Selector, U256, keccak256};
 
-pub use created::created;
+pub use created::{Created, created};
 pub use legs::{LegSpec, LegSubject};
 pub use proof::{Proof, ProofRule, proof};
 pub use shapes::{AccountParam, CallShape, EventShape, Layout, ParamFinder, call_shape, event_shape};
