@@ -628,6 +628,20 @@ fn what_an_account_holds_that_is_handed_over_comes_from_whoever_had_it() {
     assert!(moves.contains(&name(&OTHER)), "{moves}");
 }
 
+/// What nodes tell of 2021 names no owners, so to whom the account was given does. Whoever may close it owns nothing.
+#[test]
+fn an_account_that_is_handed_over_tells_whose_it_is_where_no_balance_does() {
+    let held = |authority: u8| {
+        let mut draft = Draft::of_wallet(0);
+        draft.asks(TOKEN, &[THEIRS, OTHER], &[[6, authority, 1].as_slice(), &WALLET].concat());
+        draft.token(THEIRS, MINT, None, [Some(70), Some(70)]);
+        let transaction = SolanaTransaction::parse(&draft.json().to_string()).expect("a transaction");
+        legs(&read(transaction, Some(WALLET)).expect("the wallet takes part"))
+    };
+    assert_eq!(held(2), [mint("70")]);
+    assert_eq!(held(3), []);
+}
+
 /// Paid to two people at once, only one of them one's own: no move among own wallets.
 #[test]
 fn all_of_a_leg_must_be_among_own_wallets() {

@@ -156,6 +156,9 @@ fn token(instruction: &Instruction) -> Option<InstructionEffect> {
     })
 }
 
+/// The kind of authority that owns a token account.
+const ACCOUNT_OWNER: u8 = 2;
+
 /// An account that the System program gave data to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Creation {
@@ -197,6 +200,13 @@ pub fn rent(size: u64) -> Option<u64> {
 pub fn may_be_rent(lamports: u64) -> bool {
     lamports.is_multiple_of(RENT_LAMPORTS_A_BYTE)
         && lamports >= ACCOUNT_OVERHEAD_BYTES.saturating_mul(RENT_LAMPORTS_A_BYTE)
+}
+
+/// To whom a token account is given by `SetAuthority`. Other authorities over it, and over a mint, keep it where it is.
+pub fn new_owner(instruction: &Instruction) -> Option<Key> {
+    let is_token = matches!(instruction.program, TOKEN | TOKEN_2022);
+    let is_owner = instruction.data.starts_with(&[6, ACCOUNT_OWNER, 1]);
+    (is_token && is_owner).then(|| read(&instruction.data, 3)).flatten()
 }
 
 /// Whether a wallet itself is given to a program, as in Assign: whoever controls the program controls the wallet.

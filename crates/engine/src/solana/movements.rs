@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use alloy_primitives::U256;
 use sha2::{Digest, Sha256};
 
-use super::instructions::{ASSOCIATED, Creation, InstructionEffect, SYSTEM, TOKEN, TOKEN_2022, WRAPPED_SOL, done};
+use super::instructions::{
+    ASSOCIATED, Creation, InstructionEffect, SYSTEM, TOKEN, TOKEN_2022, WRAPPED_SOL, done, new_owner,
+};
 use super::json::{Effects, SolanaTransaction, TokenAccount, TokenHolding};
 use super::{Key, instructions};
 use crate::asset::{Account, Asset, Movement, NftKind, Seen};
@@ -27,6 +29,8 @@ pub struct Ledger<'a> {
     effects: &'a Effects,
     /// Who owns each token account that is known here; what old answers do not tell, the instructions do.
     pub owners: BTreeMap<Key, Key>,
+    /// Whose a token account is in the end, where it was given to somebody.
+    new_owners: BTreeMap<Key, Key>,
     mints: BTreeMap<Key, Key>,
     /// Mints of which some account here holds a fraction, or more than one token.
     plural: BTreeSet<Key>,
@@ -74,6 +78,7 @@ impl<'a> Ledger<'a> {
             transaction,
             effects,
             owners: BTreeMap::new(),
+            new_owners: BTreeMap::new(),
             mints: effects.token_accounts.iter().map(|account| (account.key, account.mint)).collect(),
             plural: effects.token_accounts.iter().filter(|account| is_plural(account)).map(|a| a.mint).collect(),
             done: Vec::new(),
@@ -86,9 +91,12 @@ impl<'a> Ledger<'a> {
             let authority = match (instruction.program, instruction.data.first()) {
                 (TOKEN | TOKEN_2022, Some(3 | 4 | 8 | 9)) => instruction.accounts.get(2),
                 (TOKEN | TOKEN_2022, Some(12)) => instruction.accounts.get(3),
-                (TOKEN | TOKEN_2022, Some(6)) => instruction.accounts.get(1),
+                (TOKEN | TOKEN_2022, Some(6)) if new_owner(instruction).is_some() => instruction.accounts.get(1),
                 _ => None,
             };
+            if let (Some(account), Some(owner)) = (instruction.accounts.first(), new_owner(instruction)) {
+                ledger.new_owners.insert(*account, owner);
+            }
             if let (Some(account), Some(owner)) = (instruction.accounts.first(), authority) {
                 ledger.owners.entry(*account).or_insert(*owner);
             }
@@ -124,8 +132,12 @@ impl<'a> Ledger<'a> {
         self.owners.extend(found);
     }
 
-    fn owner(&self, account: &TokenAccount, held: Option<TokenHolding>) -> Option<Key> {
-        held?.owner.or_else(|| self.owners.get(&account.key).copied())
+    /// Whose the account was before, and whose it was after; `None` where it did not exist.
+    fn owners_of(&self, account: &TokenAccount) -> [Option<Key>; 2] {
+        let known = || self.owners.get(&account.key);
+        let before = account.before.and_then(|held| held.owner.or_else(|| known().copied()));
+        let given = || self.new_owners.get(&account.key).or_else(known).copied();
+        [before, account.after.and_then(|held| held.owner.or_else(given))]
     }
 
     /// The owner of a token account, or the account itself.
@@ -136,10 +148,7 @@ impl<'a> Ledger<'a> {
     /// Everyone who holds or held a token here.
     pub fn holders(&self) -> BTreeSet<Key> {
         let accounts = self.effects.token_accounts.iter();
-        accounts
-            .flat_map(|account| [self.owner(account, account.before), self.owner(account, account.after)])
-            .flatten()
-            .collect()
+        accounts.flat_map(|account| self.owners_of(account)).flatten().collect()
     }
 
     /// What the standard programs moved between the wallet and somebody else, by asset and then in the order of execution.
@@ -239,10 +248,7 @@ impl<'a> Ledger<'a> {
 
     /// Token accounts that went from the wallet to somebody else, or from somebody else to the wallet, with all that they hold.
     pub fn handed_over(&self, wallet: Key) -> Vec<Key> {
-        let is_handed_over = |account: &&TokenAccount| {
-            let owners = [account.before, account.after].map(|held| self.owner(account, held));
-            matches!(owners, [Some(before), Some(after)] if before != after && [before, after].contains(&wallet))
-        };
+        let is_handed_over = |account: &&TokenAccount| matches!(self.owners_of(account), [Some(before), Some(after)] if before != after && [before, after].contains(&wallet));
         self.effects.token_accounts.iter().filter(is_handed_over).map(|account| account.key).collect()
     }
 
@@ -396,11 +402,12 @@ impl<'a> Ledger<'a> {
         let native = self.lamports(wallet).saturating_add(self.rent(wallet));
         let mut changes: Vec<(Asset, i128)> = vec![(Asset::Native, native)];
         for account in &self.effects.token_accounts {
-            let part = |held: Option<TokenHolding>| {
-                let mine = held.filter(|_| self.owner(account, held) == Some(wallet));
-                mine.map_or(0, |held| i128::from(held.amount))
+            let part = |held: Option<TokenHolding>, owner| {
+                held.filter(|_| owner == Some(wallet)).map_or(0, |held| i128::from(held.amount))
             };
-            changes.push((self.asset_of(account.mint), part(account.after).saturating_sub(part(account.before))));
+            let [was_of, is_of] = self.owners_of(account);
+            let change = part(account.after, is_of).saturating_sub(part(account.before, was_of));
+            changes.push((self.asset_of(account.mint), change));
         }
         let items: BTreeSet<Asset> = self.items().map(|item| self.asset_of(item)).collect();
         let of_items = flows.iter().filter(|flow| items.contains(&flow.asset));
@@ -461,8 +468,7 @@ impl<'a> Ledger<'a> {
         let funded = LazyCell::new(|| self.funded(wallet));
         let closed_into = LazyCell::new(|| self.closed_into(wallet));
         for account in &self.effects.token_accounts {
-            let is_mine = |held: Option<TokenHolding>| self.owner(account, held) == Some(wallet);
-            let (was_mine, is_mine) = (is_mine(account.before), is_mine(account.after));
+            let [was_mine, is_mine] = self.owners_of(account).map(|owner| owner == Some(wallet));
             if !was_mine && !is_mine {
                 continue;
             }
@@ -554,7 +560,7 @@ impl<'a> Ledger<'a> {
         let tokens = tokens.flat_map(|account| {
             let amount = |held: Option<TokenHolding>| held.map_or(0, |held| held.amount);
             let (before, after) = (amount(account.before), amount(account.after));
-            match [account.before, account.after].map(|held| self.owner(account, held)) {
+            match self.owners_of(account) {
                 // All that it holds went over.
                 [Some(giver), Some(taker)] if giver != taker => [(giver, change(before, 0)), (taker, change(0, after))],
                 _ => [(self.party(account.key), change(before, after)), (wallet, 0)],
