@@ -264,6 +264,7 @@ fn opinion(
     };
     let mut said = Opinion {
         protocol: (strength == Strength::Verified).then(|| rules.protocol(trust.pack)).flatten(),
+        role: category.meaning().role,
         speaker: (strength != Strength::Verified).then(|| target.into()),
         whose: another(scene, rules, &rule.whose, call),
         ..Opinion::new(Source::Call, rule.id.clone(), category, strength, explained)
