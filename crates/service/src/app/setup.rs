@@ -217,13 +217,14 @@ pub(crate) fn upstreams(
         }
     }
     let recorder = record.map(Recorder::create).transpose().context("the recording cannot be written")?.map(Arc::new);
-    let tape = Arc::new(Tape::read(DEMO_TAPE).context("the recording of the demo chains")?);
+    let tape = (demo == Demo::On).then(|| Tape::read(DEMO_TAPE)).transpose();
+    let tape = tape.context("the recording of the demo chains")?.map(Arc::new);
     let mut nodes = Vec::new();
     for chain in registry.chains() {
-        let is_demo = demo == Demo::On && DEMO_SLUGS.contains(&chain.slug.as_str());
         let urls = endpoints(config, registry, chain);
-        let node = if is_demo {
-            tape_node(chain, &tape)
+        let recorded = tape.as_ref().filter(|_| DEMO_SLUGS.contains(&chain.slug.as_str()));
+        let node = if let Some(tape) = recorded {
+            tape_node(chain, tape)
         } else if !urls.is_empty() {
             let node = live_node(chain, urls, recorder.clone());
             let node = node.with_context(|| format!("upstream of `{}`", chain.slug))?;
