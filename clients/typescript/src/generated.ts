@@ -1551,7 +1551,7 @@ export interface operations {
                      *               "taxable": false,
                      *               "treatment": "non_taxable"
                      *             },
-                     *             "note": "Pool shares differ materially from the assets put in (Cottage Savings; ATO and HMRC guidance). Notice 2024-57 takes no side; HMRC announced on 2025-11-26 that it intends no gain/no loss, which is not law yet."
+                     *             "note": "Pool shares differ materially from the assets put in (Cottage Savings; ATO and HMRC guidance). Notice 2024-57 takes no side; HMRC announced on 2025-11-26 that it intends no gain/no loss, which is not law yet. Fees that a position earned and that no log states apart come out as part of it."
                      *           },
                      *           "hash": "0xb9945f15a9ad04591ac0fc41c2cef241357be0d772709204a2eef8cf4b8381a0",
                      *           "id": "row-17",

@@ -70,7 +70,7 @@ pub fn adjudicate(scene: &Scene<'_>, heard: Opinions, question: &Question) -> Re
     if scene.outcome == Outcome::Failed {
         return failed(scene);
     }
-    let Opinions { said: opinions, is_cut, is_unsettled, is_mixed } = heard;
+    let Opinions { said: opinions, is_cut, is_unsettled, is_mixed, nets_income } = heard;
     let opinions = between_people(opinions, &question.own_wallets);
     let (mut claims, allocation) = allocated(scene, accepted_claims(scene, &opinions));
     let residual = residual(scene, &claims, &allocation);
@@ -85,6 +85,9 @@ pub fn adjudicate(scene: &Scene<'_>, heard: Opinions, question: &Question) -> Re
     doubts.extend(passed_on(scene, &claims, &allocation.parts).map(Doubt::PassedOn));
     let on_the_way = kept_or_added(scene, &claims, &allocation.parts);
     doubts.extend(on_the_way.map(|(direction, account)| Doubt::OnTheWay(direction, account)));
+    if nets_income {
+        doubts.push(Doubt::NettedIncome);
+    }
     if is_mixed {
         doubts.push(Doubt::Mixed);
     }

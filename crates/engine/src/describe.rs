@@ -216,6 +216,7 @@ pub fn doubt(doubt: &Doubt) -> String {
         Doubt::PassedOn(account) => format!("More than a tenth of what was traded went to {account}, which gave nothing for it: look whether it is a fee, or a payment of its own."),
         Doubt::OnTheWay(Direction::Out, account) => format!("More than a tenth of what went out by way of {account} stayed there, and no list knows that contract: look whether it was paid."),
         Doubt::OnTheWay(Direction::In, account) => format!("More than a tenth of what came in by way of {account} was its own, and no list knows that contract: look whether it paid the wallet."),
+        Doubt::NettedIncome => "Something was earned and went out again in the same transaction, so that no amount here shows it. Look at the logs for what was claimed: it is income, and what it went into has its value as cost.".to_owned(),
         Doubt::Confidential => "A confidential transfer took part: its amounts are hidden on chain.".to_owned(),
         Doubt::Unsettled => "The chain alone does not decide what this comes to. Look at the protocol's own record of this position.".to_owned(),
         Doubt::AnothersPosition(other) => format!("The protocol names {other} as the owner, sender or recipient, and not this wallet: between two people it is a payment or a receipt. Where both are yours, name it in `own_wallets`."),

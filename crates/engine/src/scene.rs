@@ -67,6 +67,8 @@ pub enum Doubt {
     PassedOn(Account),
     /// Of what was put somewhere, or came back, this account that nobody lists kept more than a fee, or added it.
     OnTheWay(Direction, Account),
+    /// Income went out again in the same transaction, so that no leg shows it.
+    NettedIncome,
     /// Balances that only their owners can read.
     Confidential,
     /// What it comes to is decided in another transaction.

@@ -4,6 +4,7 @@ pub mod amm;
 pub mod call;
 pub mod explain;
 pub mod matched;
+pub mod one_balance;
 pub mod open;
 pub mod positions;
 pub mod protocol;
@@ -33,13 +34,16 @@ pub struct Opinions {
     pub is_unsettled: bool,
     /// Beside what a rule knows, the transaction moved something with somebody else.
     pub is_mixed: bool,
+    /// Income that a log states went out again, so that no leg shows it.
+    pub nets_income: bool,
 }
 
 pub fn opine(scene: &EvmScene<'_>, rules: &Rules) -> Opinions {
     let mut opinions = call::opinions(scene, rules);
-    let (said, is_unsettled) = protocol::opinions(scene, rules);
-    opinions.said.extend(said);
-    opinions.is_unsettled |= is_unsettled;
+    let of_packs = protocol::opinions(scene, rules);
+    opinions.said.extend(of_packs.said);
+    opinions.is_unsettled |= of_packs.is_unsettled;
+    opinions.nets_income |= of_packs.nets_income;
     opinions.said.extend(spam::opinion(scene, rules));
     // A router that only wraps or unwraps logs no less than one that trades.
     if let Some(category) = shape::wrapped(scene) {

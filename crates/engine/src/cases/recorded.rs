@@ -15,6 +15,7 @@ use crate::rules::recorded::{RecordedReading, RecordedSource};
 use crate::rules::solana::{InstructionRule, key};
 use crate::rules::{Fault, Known, Pack, Rules};
 use crate::solana::json::Instruction;
+use crate::sources::call::is_meant;
 use crate::sources::explain::Words;
 use crate::sources::matched::{LogWords, OtherLog, account, holds};
 
@@ -128,7 +129,7 @@ impl Check<'_> {
             return Err("the input is shorter than the signature's parameters".to_owned());
         }
         self.place(&rule.place, to)?;
-        if rule.zero.as_ref().is_some_and(|field| call.amount(field, 0) != Some(U256::ZERO)) {
+        if !is_meant(&rule, call) {
             return Err("the rule's conditions do not hold".to_owned());
         }
         // Of user operations only those of the acting account are opened, and a call alone does not tell which one that is.
@@ -246,7 +247,7 @@ fn event_parameters(row: &EventRow) -> Vec<&str> {
 }
 
 fn call_parameters(row: &CallRow) -> Vec<&str> {
-    parameters(row.who.iter().chain(&row.out).chain(&row.incoming).chain(&row.zero))
+    parameters(row.who.iter().chain(&row.out).chain(&row.incoming).chain(&row.zero).chain(&row.positive))
 }
 
 /// The parameters in words such as `token=amount?`, `token#id` and `@with:maker`.

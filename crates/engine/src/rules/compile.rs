@@ -134,6 +134,7 @@ pub struct CallRule {
     pub incoming: Vec<LegSpec>,
     pub opens: Option<Opens>,
     pub zero: Option<Field>,
+    pub positive: Option<Field>,
     pub differ: Vec<(Field, Field)>,
     /// To whom the contract's code pays coin, where that is known.
     pub coin: Option<CoinRule>,
@@ -391,6 +392,7 @@ pub fn call(pack: usize, stem: &str, row: &CallRow) -> Result<CallRule, FaultTex
     let function = call_shape(row.signature.get_ref())?;
     let opens = row.opens.as_ref().map(|path| opens(path, row.target.as_deref(), &function)).transpose()?;
     let zero = row.zero.as_ref().map(|path| function.word(path)).transpose()?;
+    let positive = row.positive.as_ref().map(|path| function.word(path)).transpose()?;
     let pair = |(one, other): (&String, &String)| Ok((function.word(one)?, function.word(other)?));
     let means = row.means.as_deref().map(category).transpose()?;
     let coin = coin(row, &function)?;
@@ -415,6 +417,7 @@ pub fn call(pack: usize, stem: &str, row: &CallRow) -> Result<CallRule, FaultTex
         incoming: legs::specs(&row.incoming, &function)?,
         opens,
         zero,
+        positive,
         differ: row.differ.iter().map(pair).collect::<Result<_, FaultText>>()?,
         coin,
         unsettled: row.unsettled,

@@ -478,6 +478,9 @@ pub struct CallRow<S = Spanned<String>> {
     /// Only when this parameter is zero: an approval of nothing is a revocation.
     #[serde(default)]
     pub zero: Option<String>,
+    /// Only when this parameter is above zero.
+    #[serde(default)]
+    pub positive: Option<String>,
     /// Only when these parameters differ, as in an event.
     #[serde(default)]
     pub differ: BTreeMap<String, String>,

@@ -7,6 +7,8 @@ pub enum Reader {
     Amm,
     /// What a position paid out: principal as far as it was decreased, fees beyond.
     Collected,
+    /// What was lent to a market or taken back, and what beyond it was a loan.
+    OneBalance,
     /// An ERC-4626 vault: its assets may go straight on into another.
     Vault,
 }
@@ -17,6 +19,7 @@ impl Reader {
         match name {
             "amm" => Some(Self::Amm),
             "collected" => Some(Self::Collected),
+            "one_balance" => Some(Self::OneBalance),
             "vault" => Some(Self::Vault),
             _ => None,
         }
@@ -26,7 +29,7 @@ impl Reader {
     pub fn needs_beside(self) -> bool {
         match self {
             Self::Collected => true,
-            Self::Amm | Self::Vault => false,
+            Self::Amm | Self::OneBalance | Self::Vault => false,
         }
     }
 }

@@ -369,15 +369,12 @@ impl<'a> Ledger<'a> {
             .collect()
     }
 
-    /// The rent of each account that is gone, but for token accounts, whose closing is told elsewhere.
-    pub fn rents_set_free(&self) -> Vec<u64> {
+    /// What each account held that is gone, but for token accounts, whose closing is told elsewhere.
+    pub fn emptied(&self) -> Vec<u64> {
         let is_token = |key: &Key| self.effects.token_accounts.iter().any(|account| account.key == *key);
         let keys = self.transaction.keys.iter().zip(&self.effects.lamports);
         let gone = keys.filter(|(key, (before, after))| {
-            *after == 0
-                && instructions::may_be_rent(*before)
-                && !self.transaction.signed().contains(key)
-                && !is_token(key)
+            *before > 0 && *after == 0 && !self.transaction.signed().contains(key) && !is_token(key)
         });
         gone.map(|(_, (before, _))| *before).collect()
     }

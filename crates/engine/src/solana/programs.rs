@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use alloy_primitives::U256;
 
 use super::inside::{Inside, Match, is_exchange};
-use super::instructions::RENT_LAMPORTS_MAX;
+use super::instructions::{RENT_LAMPORTS_MAX, may_be_rent};
 use super::json::Instruction;
 use super::movements::Flow;
 use super::scene::SolanaScene;
@@ -72,7 +72,7 @@ pub fn opinions(scene: &SolanaScene<'_>, rules: &Rules, matched: &Matched<'_>, l
         }
         claim(rules, rule, instruction, explains)
     });
-    Opinions { said: claims.collect(), is_cut: false, is_unsettled, is_mixed }
+    Opinions { said: claims.collect(), is_unsettled, is_mixed, ..Opinions::default() }
 }
 
 /// What went into accounts that were made on the way, and what came back out of those that are gone, is no part of what was given, paid or earned.
@@ -96,9 +96,10 @@ pub fn rent(scene: &SolanaScene<'_>, matched: &Matched<'_>, left: &[U256]) -> Ve
             let [rent, cost] = rent_and_cost(scene, matched, leg, left);
             vec![account(Category::AccountOpen, rent), Opinion::fee("solana/accounts", at, cost, Strength::Verified)]
         }
-        Direction::In => {
-            rent_set_free(scene, leg, left).map(|rent| account(Category::AccountClose, rent)).into_iter().collect()
-        }
+        Direction::In => rent_set_free(scene, matched, leg, left)
+            .map(|rent| account(Category::AccountClose, rent))
+            .into_iter()
+            .collect(),
     };
     let is_some = |said: &Opinion| !said.explains.is_empty() && said.explains.of(at) <= U256::from(RENT_LAMPORTS_MAX);
     let at = Some(Seen::Instruction(instruction.outer));
@@ -133,12 +134,19 @@ fn rent_and_cost(scene: &SolanaScene<'_>, matched: &Matched<'_>, leg: &Leg, left
 }
 
 /// Coin that no instruction moved, where it is just what lay in one account that is gone, or in all of them, and what token accounts of others were made
-/// with. It may be all that is left of the coin where something else came in.
-fn rent_set_free(scene: &SolanaScene<'_>, leg: &Leg, left: U256) -> Option<U256> {
+/// with. It may be all that is left of the coin where something else came in. An account that kept a bid gives the price to the seller, and what it was
+/// made with back.
+fn rent_set_free(scene: &SolanaScene<'_>, matched: &Matched<'_>, leg: &Leg, left: U256) -> Option<U256> {
     let unseen = leg.amount.checked_sub(scene.seen(leg)?)?;
-    let rents = || scene.rents_set_free.iter().map(|rent| U256::from(*rent));
+    let rents = || scene.emptied.iter().filter(|held| may_be_rent(**held)).map(|rent| U256::from(*rent));
     let is_all = unseen == rents().fold(U256::ZERO, U256::saturating_add);
-    let is_rent = is_all || rents().any(|rent| rent == unseen);
+    let is_bought = matched.rules.iter().any(|(rule, _)| rule.means == Category::NftPurchase);
+    let is_of_bid = |unseen: u64| {
+        let held_more = || scene.emptied.iter().any(|held| *held > unseen);
+        may_be_rent(unseen) && unseen <= RENT_LAMPORTS_MAX && held_more()
+    };
+    let is_rent =
+        is_all || rents().any(|rent| rent == unseen) || is_bought && u64::try_from(unseen).is_ok_and(is_of_bid);
     let rent = if is_rent { unseen } else { U256::ZERO }.saturating_add(U256::from(scene.rent_closed));
     let is_alone = !scene.legs.iter().any(|other| other.direction == leg.direction && other.asset != leg.asset);
     let is_beside = if is_alone { rent < left } else { rent <= left };
@@ -283,8 +291,10 @@ fn is_clean(scene: &SolanaScene<'_>, rules: &Rules) -> bool {
 
 /// A deposit explains what went out and the receipt that was minted for it, not what else came in: that may have been earned.
 fn fits(category: Category, leg: &Leg) -> bool {
-    // A price beside it would make it a trade.
-    if category == Category::NftTransfer {
+    // A price beside it would make it a trade; and whoever buys one is paid nothing.
+    let is_item =
+        category == Category::NftTransfer || category == Category::NftPurchase && leg.direction == Direction::In;
+    if is_item {
         return leg.asset.is_nft();
     }
     category.meaning().way.is_none_or(|way| leg.direction == way) || leg.minted_or_burned

@@ -40,8 +40,8 @@ pub struct SolanaScene<'a> {
     pub put_into_accounts: u64,
     /// Accounts that were made here, where the wallet's coin went out.
     pub made: Vec<Made>,
-    /// The rent of each account that is gone, but for token accounts.
-    pub rents_set_free: Vec<u64>,
+    /// What each account held that is gone, but for token accounts, where coin came in.
+    pub emptied: Vec<u64>,
     /// The rent of token accounts of others that were closed in its favour.
     pub rent_closed: u64,
 }
@@ -201,7 +201,7 @@ pub fn read<'a>(
     let of_coin = |way| ledger.as_ref().filter(|_| position(&scene.legs, way, Asset::Native).is_some());
     let put_into_accounts = of_coin(Direction::Out).map_or(0, |ledger| ledger.put_into_accounts(wallet));
     let made = of_coin(Direction::Out).map_or_else(Vec::new, |ledger| ledger.made(wallet));
-    let rents_set_free = of_coin(Direction::In).map_or_else(Vec::new, Ledger::rents_set_free);
+    let emptied = of_coin(Direction::In).map_or_else(Vec::new, Ledger::emptied);
     let rent_closed = of_coin(Direction::In).map_or(0, |ledger| ledger.rent_closed(wallet));
     let handed_over = ledger.as_ref().map_or_else(Vec::new, |ledger| ledger.handed_over(wallet));
     let (owners, done) = ledger.map_or_else(Default::default, |ledger| (ledger.owners, ledger.done));
@@ -215,7 +215,7 @@ pub fn read<'a>(
         owners,
         put_into_accounts,
         made,
-        rents_set_free,
+        emptied,
         rent_closed,
         rents: sums(&rents, RENT_LAMPORTS_MAX),
         deposits: sums(&rents, u64::MAX),

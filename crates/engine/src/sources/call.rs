@@ -204,15 +204,18 @@ fn depositor(scene: &EvmScene<'_>, rules: &Rules, target: Address) -> Option<Acc
     (!is_own).then(|| transaction.from.into())
 }
 
-fn is_meant(rule: &CallRule, call: &Calldata<'_>) -> bool {
-    let zero_asked =
-        rule.zero.as_ref().is_none_or(|field| call.amount(field, 0).is_some_and(|amount| amount.is_zero()));
+/// Whether what is asked for is what the rule speaks of.
+pub fn is_meant(rule: &CallRule, call: &Calldata<'_>) -> bool {
+    let is = |field: &Option<Field>, wanted: fn(U256) -> bool| {
+        field.as_ref().is_none_or(|field| call.amount(field, 0).is_some_and(wanted))
+    };
+    let is_amount = is(&rule.zero, |amount| amount.is_zero()) && is(&rule.positive, |amount| !amount.is_zero());
     let differs = |(one, other): &(Field, Field)| {
         let both = call.amount(one, 0).zip(call.amount(other, 0));
         both.is_some_and(|(one, other)| one != other)
     };
     let is_complete = call.arguments.len() >= rule.words.saturating_mul(32);
-    is_complete && zero_asked && rule.differ.iter().all(differs)
+    is_complete && is_amount && rule.differ.iter().all(differs)
 }
 
 fn is_quiet(category: Category) -> bool {

@@ -5,7 +5,7 @@ use alloy_primitives::{Address, B256, U256};
 use super::explain::{self, Speaker, Words, explain};
 use super::trust::{EmitterTrust, proved};
 use crate::asset::{Account, Asset, Seen};
-use crate::category::Category;
+use crate::category::{Category, Nature};
 use crate::evm::json::Log;
 use crate::evm::scene::EvmScene;
 use crate::legs::{Direction, position};
@@ -13,6 +13,7 @@ use crate::opinion::{Opinion, Source, Strength};
 use crate::role::Role;
 use crate::rules::compile::{AccountParam, EventRule, Field, LegSpec, LegSubject, Who};
 use crate::rules::{Crossing, Known, Rules};
+use crate::scene::Own;
 use crate::shares::{LegSet, Share, Shares, Tie};
 
 /// A log that a rule matches, whose conditions hold.
@@ -96,6 +97,25 @@ pub fn opinion(scene: &EvmScene<'_>, rules: &Rules, matched: &Matched<'_>) -> Op
     };
     cross(&mut said, rules, rule.pack, rule.becomes.as_ref(), &words);
     Some(said)
+}
+
+/// Whether a contract that a pack vouches for states income of the wallet's that came in and went out again, in part or in whole, as where it is claimed
+/// and staked at once: legs are net, so none shows it.
+pub fn is_netted_income(scene: &EvmScene<'_>, matched: &Matched<'_>) -> bool {
+    let Matched { position: at, log, rule, trust } = *matched;
+    let words = LogWords(log, Some(at));
+    let is_income = rule.means.meaning().nature == Nature::Earning && trust.strength == Strength::Verified;
+    let came_in = |amount: U256| {
+        let is_it = |own: &&Own| own.direction == Direction::In && own.amount == amount && !own.asset.is_nft();
+        let left = |own: &Own| {
+            let leg = position(&scene.legs, Direction::In, own.asset).and_then(|at| scene.legs.get(at));
+            leg.map_or(U256::ZERO, |leg| leg.amount)
+        };
+        !amount.is_zero() && scene.own().iter().filter(is_it).any(|own| left(own) < amount)
+    };
+    is_income
+        && is_for_perspective(scene, &rule.who, &words)
+        && rule.incoming.iter().filter_map(|spec| words.amount(spec.amount.as_ref()?, 0)).any(came_in)
 }
 
 /// Takes out of an opinion the fee that was paid in coin beside what it says: what the contract that spoke, or one of its pack, was given beyond what the

@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, U256};
 
-use super::matched::{LogWords, Matched, OtherLog, holds, is_for_perspective, is_unreadable, opinion, take_fee};
+use super::matched::{
+    LogWords, Matched, OtherLog, holds, is_for_perspective, is_netted_income, is_unreadable, opinion, take_fee,
+};
 use super::readers;
 use super::trust::trust;
-use super::{OPINIONS_LIKELY, OPINIONS_MAX};
+use super::{OPINIONS_LIKELY, OPINIONS_MAX, Opinions};
 use crate::asset::{Account, Asset};
 use crate::category::Category;
 use crate::evm::erc20::TRANSFER;
@@ -26,14 +28,14 @@ use crate::rules::{Holder, Rules, TransferRule};
 use crate::scene::{Accrual, Outcome};
 use crate::shares::{Shares, Tie};
 
-/// What the packs say, and whether a rule matched whose outcome is decided in another transaction.
-pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> (Vec<Opinion>, bool) {
+/// What the packs say.
+pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> Opinions {
     let mut found = Vec::with_capacity(OPINIONS_LIKELY);
-    let mut is_unsettled = false;
+    let (mut is_unsettled, mut nets_income) = (false, false);
     // Logs that a reader judges together at the end.
     let mut gathered: BTreeMap<Reader, Vec<Matched<'_>>> = BTreeMap::new();
     if scene.outcome == Outcome::Failed {
-        return (found, is_unsettled);
+        return Opinions::default();
     }
     let logged = LazyCell::new(|| logged(scene));
     let naming = LazyCell::new(|| naming(scene));
@@ -71,6 +73,7 @@ pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> (Vec<Opinion>, bool) {
                     gathered.entry(reader).or_default().push(matched);
                 }
                 None if has_room => {
+                    nets_income |= is_netted_income(scene, &matched);
                     let Some(mut whole) = opinion(scene, rules, &matched) else { continue };
                     let pays = (log.address, rule.pack);
                     let fee = if rule.may_pay_fee { take_fee(scene, pays, &mut whole) } else { None };
@@ -94,7 +97,7 @@ pub fn opinions(scene: &EvmScene<'_>, rules: &Rules) -> (Vec<Opinion>, bool) {
     found.extend(scene.interest_paid.iter().filter_map(|paid| interest_paid(scene, rules, paid)).take(OPINIONS_MAX));
     let left = OPINIONS_MAX.saturating_sub(found.len());
     found.extend(transfers(scene, rules, left));
-    (found, is_unsettled)
+    Opinions { said: found, is_unsettled, nets_income, ..Opinions::default() }
 }
 
 /// What the wallet's balance of a token grew by.

@@ -131,6 +131,7 @@ impl SignedRow for CallRow {
                 opens: row.opens,
                 target: row.target,
                 zero: row.zero,
+                positive: row.positive,
                 differ: row.differ,
                 keeps: row.keeps,
                 unwraps: row.unwraps,
