@@ -79,12 +79,14 @@ pub enum Perhaps {
     Compensation,
     /// Not to be passed on, or sold, before a later day.
     Locked,
-    /// Of fees that were paid before.
+    /// Of what was paid before.
     Rebate,
+    /// Sent by somebody else on another chain, whom no log here names.
+    AnothersCoin,
 }
 
 impl Perhaps {
-    pub const ALL: [Self; 4] = [Self::Gift, Self::Compensation, Self::Locked, Self::Rebate];
+    pub const ALL: [Self; 5] = [Self::Gift, Self::Compensation, Self::Locked, Self::Rebate, Self::AnothersCoin];
 }
 
 impl Opinion {

@@ -248,7 +248,10 @@ impl<'a> Ledger<'a> {
 
     /// Token accounts that went from the wallet to somebody else, or from somebody else to the wallet, with all that they hold.
     pub fn handed_over(&self, wallet: Key) -> Vec<Key> {
-        let is_handed_over = |account: &&TokenAccount| matches!(self.owners_of(account), [Some(before), Some(after)] if before != after && [before, after].contains(&wallet));
+        let is_handed_over = |account: &&TokenAccount| match self.owners_of(account) {
+            [Some(before), Some(after)] => before != after && [before, after].contains(&wallet),
+            _ => false,
+        };
         self.effects.token_accounts.iter().filter(is_handed_over).map(|account| account.key).collect()
     }
 
