@@ -111,7 +111,8 @@ pub fn is_netted_income(scene: &EvmScene<'_>, matched: &Matched<'_>) -> bool {
             let leg = position(&scene.legs, Direction::In, own.asset).and_then(|at| scene.legs.get(at));
             leg.map_or(U256::ZERO, |leg| leg.amount)
         };
-        !amount.is_zero() && scene.own().iter().filter(is_it).any(|own| left(own) < amount)
+        // Whether it moved at all is one search, so that a log costs little however much else moved.
+        !amount.is_zero() && scene.has_moved(amount) && scene.own().iter().filter(is_it).any(|own| left(own) < amount)
     };
     is_income
         && is_for_perspective(scene, &rule.who, &words)
